@@ -1,0 +1,50 @@
+"""Ports: what the use cases need from outside, as Protocols.
+
+The docstrings are the specification; ``remembrancer.contracts`` holds each port's contract suite.
+Calls block.  Adapters raise the store errors of :mod:`remembrancer.domain.errors`.
+"""
+
+from remembrancer.application.ports.access_policy import AccessPolicy
+from remembrancer.application.ports.clock import Clock
+from remembrancer.application.ports.embedder import Embedder
+from remembrancer.application.ports.entry_vault import EntryVault, Original
+from remembrancer.application.ports.event_log import EventLog, Recorded
+from remembrancer.application.ports.randomness import Randomness
+from remembrancer.application.ports.sealer import Sealer
+from remembrancer.application.ports.semantic_query_lookup import SemanticQueryLookup
+from remembrancer.application.ports.session_vault import SessionVault
+from remembrancer.application.ports.sparse_index import SparseDocument, SparseIndex
+from remembrancer.application.ports.token_counter import TokenCounter
+from remembrancer.application.ports.transactions import Transactions
+from remembrancer.application.ports.vector_indexes import IndexState, VectorIndex, VectorIndexes
+from remembrancer.application.ports.vector_store import (
+    Filter,
+    VectorMatch,
+    VectorPoint,
+    VectorStore,
+)
+
+__all__ = [
+    "AccessPolicy",
+    "Clock",
+    "Embedder",
+    "EntryVault",
+    "EventLog",
+    "Filter",
+    "IndexState",
+    "Original",
+    "Randomness",
+    "Recorded",
+    "Sealer",
+    "SemanticQueryLookup",
+    "SessionVault",
+    "SparseDocument",
+    "SparseIndex",
+    "TokenCounter",
+    "Transactions",
+    "VectorIndex",
+    "VectorIndexes",
+    "VectorMatch",
+    "VectorPoint",
+    "VectorStore",
+]

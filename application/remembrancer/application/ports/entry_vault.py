@@ -1,0 +1,119 @@
+"""Where originals are kept, beside the log."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from remembrancer.domain.entry import EntryHeader
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.sensitivity import Sensitivity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """One version of one entry.  ``repr`` shows nothing private."""
+
+    tenant: str
+    owner: str
+    entry_id: EntryId
+    version: int
+    """From 1, without gaps."""
+    scope: str
+    kind: str
+    sensitivity: Sensitivity
+    text: str = field(repr=False)
+    salt: bytes = field(repr=False)
+    """32 random bytes of this version's own; keys :attr:`digest`."""
+    digest: str
+    """See :func:`remembrancer.domain.original_digest.original_digest`."""
+    tokens: int
+    """What :attr:`token_counter` counted for ``text`` when it was written."""
+    token_counter: str
+    subjects: tuple[str, ...] = field(repr=False)
+    metadata: Mapping[str, str] = field(repr=False)
+    reason: str = field(default="", repr=False)
+    """Why the version was written, in the words of whoever corrected it."""
+    recorded_at: datetime
+    """When this version became current."""
+    superseded_at: datetime | None = None
+    """When the next version did; None while this one is current."""
+
+    @property
+    def header(self) -> EntryHeader:
+        """The labels that permission is decided by."""
+        return EntryHeader(
+            tenant=self.tenant,
+            owner=self.owner,
+            entry_id=self.entry_id,
+            version=self.version,
+            scope=self.scope,
+            kind=self.kind,
+            sensitivity=self.sensitivity,
+        )
+
+
+class EntryVault(Protocol):
+    """Originals by entry id and version, until erased.
+
+    Look-ups of many answer in one go; what isn't there is left out of the answer, not an error.
+    """
+
+    def keep(self, originals: Sequence[Original]) -> None:
+        """Keep new versions, each current from its ``recorded_at`` on.
+
+        The version before, if any, becomes superseded at that time.  All or none.
+        """
+        ...
+
+    def current(self, entry_ids: Sequence[EntryId]) -> dict[EntryId, Original]:
+        """Return the current version of each entry that has one."""
+        ...
+
+    def versions(
+        self, wanted: Sequence[tuple[EntryId, int]]
+    ) -> dict[tuple[EntryId, int], Original]:
+        """Return these versions, current or not."""
+        ...
+
+    def indexed(self, index_ids: Sequence[EntryId]) -> dict[EntryId, Original]:
+        """Resolve ids as they stand in an index.
+
+        An index holds a current version under the entry's id and a superseded one under
+        :func:`remembrancer.domain.identity.version_id`.  A superseded version's id only resolves
+        while it is superseded.
+        """
+        ...
+
+    def history(self, entry_id: EntryId) -> list[Original]:
+        """Return all kept versions of an entry, oldest first."""
+        ...
+
+    def of_kind(
+        self, *, tenant: str, owners: tuple[str, ...] | None, kind: str, scopes: tuple[str, ...]
+    ) -> list[Original]:
+        """Return current entries of ``kind`` whose scope is one of ``scopes``, oldest first.
+
+        Ordered by (``recorded_at``, entry id).  ``owners`` None means the whole tenant.
+        """
+        ...
+
+    def scopes(self, *, tenant: str, owners: tuple[str, ...] | None) -> list[str]:
+        """Return the distinct scopes of all kept versions, sorted."""
+        ...
+
+    def entries_of(self, *, tenant: str, owner: str) -> list[EntryId]:
+        """Return the ids of an owner's kept entries, sorted."""
+        ...
+
+    def count(self) -> int:
+        """Return how many entries are kept, over all tenants."""
+        ...
+
+    def erase(self, entry_id: EntryId) -> list[int]:
+        """Destroy text, salt, subjects, metadata and labels of all versions of an entry.
+
+        Bytes are overwritten, not only unlinked; :meth:`Transactions.scrub` then clears what
+        journals still hold.  Returns the versions that were there; none is not an error.
+        """
+        ...

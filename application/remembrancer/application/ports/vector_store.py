@@ -1,0 +1,86 @@
+"""Finding entries by meaning: the port of the L3 decision."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.vector import Vector
+
+Filter = Mapping[str, str | tuple[str, ...]]
+"""A conjunction over metadata; each value is one string or a tuple of strings (any of).
+
+A document without the key doesn't match.  An empty tuple matches nothing; an empty filter all.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPoint:
+    """A vector to be found, under an index id."""
+
+    id: EntryId
+    vector: Vector = field(repr=False)
+    metadata: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMatch:
+    """A found id and its score, higher is better."""
+
+    id: EntryId
+    score: float
+
+
+class VectorStore(Protocol):
+    """Exact nearest-neighbour search over the vectors of one embedding tuple.
+
+    Calls block.  A committed write, also of another process, is seen by the next query.  Scores
+    are those of :func:`remembrancer.domain.vector.cosine`, to the last bit.
+    """
+
+    def upsert(self, id: EntryId, vector: Vector, metadata: Mapping[str, str]) -> None:  # noqa: A002
+        """Store a vector, replacing the one of the same id and its metadata.
+
+        Raises:
+            ImpossibleVectorError: wrong dimension, NaN, infinite or zero; nothing was changed.
+        """
+        ...
+
+    def upsert_many(self, points: Sequence[VectorPoint]) -> None:
+        """Store vectors, all or none; the last of a repeated id stands.
+
+        Raises:
+            ImpossibleVectorError: as :meth:`upsert`.
+        """
+        ...
+
+    def query(
+        self,
+        vector: Vector,
+        top_k: int,
+        filter: Filter | None = None,  # noqa: A002
+    ) -> list[VectorMatch]:
+        """Return the best ``top_k`` (1 or more) by (score, then id), also at the cut-off.
+
+        The filter is applied first: where ``top_k`` matches exist, ``top_k`` come back.
+
+        Raises:
+            ImpossibleVectorError: as :meth:`upsert`.
+        """
+        ...
+
+    def vectors(self, ids: Sequence[EntryId]) -> dict[EntryId, Vector]:
+        """Return the stored float32 vectors of those ids that are here."""
+        ...
+
+    def delete(self, id: EntryId) -> None:  # noqa: A002
+        """Drop a vector and overwrite its bytes.  An unknown id is not an error."""
+        ...
+
+    def clear(self) -> None:
+        """Drop all vectors."""
+        ...
+
+    def count(self) -> int:
+        """Return how many vectors are stored."""
+        ...

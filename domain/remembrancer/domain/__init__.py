@@ -1,0 +1,48 @@
+"""The domain: events, aggregates, value objects and pure rules.
+
+Knows eventsourcing and pydantic, nothing else.  What hosts need is named here.
+"""
+
+from remembrancer.domain.context_pack import ContextItem, ContextPack, Difference
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.entry import EntryHeader, NewEntry
+from remembrancer.domain.errors import RefusedError, RemembrancerError, Retry, StoreError
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.l3_selection import Selection
+from remembrancer.domain.recall import (
+    CandidateSelection,
+    LeftOut,
+    LeftOutReason,
+    RecallContext,
+    Recalled,
+    RecalledEntry,
+    RecallKind,
+    RecallMode,
+    RecallQuery,
+)
+from remembrancer.domain.sensitivity import Sensitivity
+
+__all__ = [
+    "CandidateSelection",
+    "ContextItem",
+    "ContextPack",
+    "Difference",
+    "EmbeddingTuple",
+    "EntryHeader",
+    "EntryId",
+    "LeftOut",
+    "LeftOutReason",
+    "NewEntry",
+    "RecallContext",
+    "RecallKind",
+    "RecallMode",
+    "RecallQuery",
+    "Recalled",
+    "RecalledEntry",
+    "RefusedError",
+    "RemembrancerError",
+    "Retry",
+    "Selection",
+    "Sensitivity",
+    "StoreError",
+]

@@ -1,0 +1,298 @@
+"""What was selected for one stage of a session, and which packs were assembled from it.
+
+The selection is committed before the pack is assembled, and never changes: replay reads it
+instead of asking an index (seed L3, "determinism contract"; design 4.1).  Topics and field names
+are stored format: never rename one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from eventsourcing.domain import Aggregate, event
+
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.identity import EntryId, stream_id
+from remembrancer.domain.recall import (
+    LeftOut,
+    LeftOutReason,
+    Ranks,
+    RecallKind,
+    RecallMode,
+)
+
+LEFT_OUT_MAX = 200
+"""How many left-out candidates an event names, best first; the rest is only counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedEntry:
+    """One committed entry, in rank order."""
+
+    entry_id: EntryId
+    version: int
+    digest: str
+    score: float
+    ranks: Ranks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A committed selection.
+
+    ``sealed_query_vector`` is AES-256-GCM ciphertext (base64), or none; its key is in the vault
+    and goes with ``erase_session``.  ``filter`` is what the index was asked with.
+    """
+
+    tenant: str
+    owner: str
+    principal: str
+    session: str
+    stage: str
+    kind: RecallKind
+    entries: tuple[SelectedEntry, ...]
+    mode: RecallMode
+    mode_reason: str
+    left_out: tuple[LeftOut, ...]
+    left_out_count: int
+    limit: int
+    filter: Mapping[str, tuple[str, ...]]
+    embedding_tuple: EmbeddingTuple | None
+    sealed_query_vector: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssembledPack:
+    """The record of one pack: enough to assemble the same bytes again, but for the texts."""
+
+    number: int
+    """1 for the first pack of the stage."""
+    digest: str
+    label: str
+    """Of the fences; drawn once, recorded here."""
+    format_version: int
+    included: tuple[str, ...]
+    omitted: tuple[tuple[str, str], ...]
+    token_budget: int
+    tokens: int
+    token_counter: str
+    items_digest: str
+    """Digest of the host's items, keyed with the session's salt."""
+
+
+class L3Selection(Aggregate):
+    """Selection and packs of one (tenant, session, stage)."""
+
+    TOPIC = "remembrancer.l3_selection"
+
+    # -- Facts, in the order they may first appear -------------------------
+
+    class Event(Aggregate.Event):
+        """Base of the facts below; never stored itself."""
+
+        TOPIC = "remembrancer.l3_selection.event"
+
+    class L3EntriesSelected(Event, Aggregate.Created):
+        """Entries were chosen for a stage; no pack existed yet."""
+
+        TOPIC = "remembrancer.l3_selection.l3_entries_selected"
+        tenant: str
+        owner: str
+        principal: str
+        session: str
+        stage: str
+        kind: str
+        entries: list[dict[str, Any]]
+        mode: str
+        mode_reason: str
+        left_out: list[dict[str, str]]
+        left_out_count: int
+        k: int
+        filter: dict[str, list[str]]
+        embedding_tuple: dict[str, Any] | None
+        query_embedding: str | None
+
+    class ContextPackAssembled(Event):
+        """A pack was assembled from the committed selection."""
+
+        TOPIC = "remembrancer.l3_selection.context_pack_assembled"
+        number: int
+        digest: str
+        label: str
+        format_version: int
+        included: list[str]
+        omitted: list[list[str]]
+        token_budget: int
+        tokens: int
+        token_counter: str
+        items_digest: str
+
+    # -- Questions ---------------------------------------------------------
+
+    @staticmethod
+    def create_id(tenant: str, session: str, stage: str) -> UUID:
+        """Return the stream of a stage's selection."""
+        return stream_id("l3_selection", tenant, session, stage)
+
+    @property
+    def selection(self) -> Selection:
+        """What was committed."""
+        return self._selection
+
+    @property
+    def packs(self) -> tuple[AssembledPack, ...]:
+        """Packs assembled so far, oldest first."""
+        return tuple(self._packs)
+
+    # -- Decisions ---------------------------------------------------------
+
+    @classmethod
+    def select(cls, selection: Selection, *, at: datetime) -> Self:
+        """Commit ``selection`` for its stage."""
+        embedding = selection.embedding_tuple
+        return cls(
+            tenant=selection.tenant,
+            owner=selection.owner,
+            principal=selection.principal,
+            session=selection.session,
+            stage=selection.stage,
+            kind=selection.kind.value,
+            entries=[_selected_state(entry) for entry in selection.entries],
+            mode=selection.mode.value,
+            mode_reason=selection.mode_reason,
+            left_out=[
+                {"entry_id": str(one.entry_id), "reason": one.reason.value}
+                for one in selection.left_out[:LEFT_OUT_MAX]
+            ],
+            left_out_count=selection.left_out_count,
+            k=selection.limit,
+            filter={key: list(values) for key, values in sorted(selection.filter.items())},
+            embedding_tuple=None if embedding is None else embedding.model_dump(mode="json"),
+            query_embedding=selection.sealed_query_vector,
+            timestamp=at,
+        )
+
+    def assemble(self, pack: AssembledPack, *, at: datetime) -> None:
+        """Record that ``pack`` was assembled; the same digest as the last records nothing."""
+        if self._packs and self._packs[-1].digest == pack.digest:
+            return
+        self._assembled(
+            number=len(self._packs) + 1,
+            digest=pack.digest,
+            label=pack.label,
+            format_version=pack.format_version,
+            included=list(pack.included),
+            omitted=[list(pair) for pair in pack.omitted],
+            token_budget=pack.token_budget,
+            tokens=pack.tokens,
+            token_counter=pack.token_counter,
+            items_digest=pack.items_digest,
+            timestamp=at,
+        )
+
+    # -- Evolution: no rules here, replay must never refuse ----------------
+
+    @event(L3EntriesSelected)
+    def __init__(
+        self,
+        tenant: str,
+        owner: str,
+        principal: str,
+        session: str,
+        stage: str,
+        kind: str,
+        entries: list[dict[str, Any]],
+        mode: str,
+        mode_reason: str,
+        left_out: list[dict[str, str]],
+        left_out_count: int,
+        k: int,
+        filter: dict[str, list[str]],  # noqa: A002  # the design's word, and stored format
+        embedding_tuple: dict[str, Any] | None,
+        query_embedding: str | None,
+        timestamp: datetime,
+    ) -> None:
+        self._selection = Selection(
+            tenant=tenant,
+            owner=owner,
+            principal=principal,
+            session=session,
+            stage=stage,
+            kind=RecallKind(kind),
+            entries=tuple(_selected_entry(state) for state in entries),
+            mode=RecallMode(mode),
+            mode_reason=mode_reason,
+            left_out=tuple(
+                LeftOut(
+                    entry_id=EntryId(UUID(one["entry_id"])), reason=LeftOutReason(one["reason"])
+                )
+                for one in left_out
+            ),
+            left_out_count=left_out_count,
+            limit=k,
+            filter={key: tuple(values) for key, values in filter.items()},
+            embedding_tuple=None if embedding_tuple is None else EmbeddingTuple(**embedding_tuple),
+            sealed_query_vector=query_embedding,
+        )
+        self._packs: list[AssembledPack] = []
+
+    @event(ContextPackAssembled)
+    def _assembled(
+        self,
+        number: int,
+        digest: str,
+        label: str,
+        format_version: int,
+        included: list[str],
+        omitted: list[list[str]],
+        token_budget: int,
+        tokens: int,
+        token_counter: str,
+        items_digest: str,
+        timestamp: datetime,
+    ) -> None:
+        self._packs.append(
+            AssembledPack(
+                number=number,
+                digest=digest,
+                label=label,
+                format_version=format_version,
+                included=tuple(included),
+                omitted=tuple((one[0], one[1]) for one in omitted),
+                token_budget=token_budget,
+                tokens=tokens,
+                token_counter=token_counter,
+                items_digest=items_digest,
+            )
+        )
+
+
+def _selected_state(entry: SelectedEntry) -> dict[str, Any]:
+    ranks = entry.ranks
+    return {
+        "entry_id": str(entry.entry_id),
+        "version": entry.version,
+        "digest": entry.digest,
+        "score": entry.score,
+        "dense_rank": ranks.dense_rank,
+        "dense_score": ranks.dense_score,
+        "sparse_rank": ranks.sparse_rank,
+        "sparse_score": ranks.sparse_score,
+    }
+
+
+def _selected_entry(state: dict[str, Any]) -> SelectedEntry:
+    return SelectedEntry(
+        entry_id=EntryId(UUID(state["entry_id"])),
+        version=state["version"],
+        digest=state["digest"],
+        score=state["score"],
+        ranks=Ranks(
+            dense_rank=state["dense_rank"],
+            dense_score=state["dense_score"],
+            sparse_rank=state["sparse_rank"],
+            sparse_score=state["sparse_score"],
+        ),
+    )

@@ -1,0 +1,109 @@
+"""The edge: values from outside become value objects here, or a typed error.
+
+Names (tenant, owner, scope, ...) are compared byte for byte everywhere, so they are normalised
+to NFC once, here; an original's own text is never changed.
+"""
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from remembrancer.domain.errors import InvalidInputError
+
+NAME_CHARACTERS_MAX = 256
+TEXT_BYTES_MAX = 1_048_576
+"""An entry's text, a question: 1 MiB of UTF-8."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _encodable(value: str) -> None:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("holds a lone surrogate, which isn't valid Unicode") from None
+
+
+def _name(value: str) -> str:
+    _encodable(value)
+    normal = unicodedata.normalize("NFC", value)
+    if not normal.strip():
+        raise ValueError("must not be blank")
+    if _CONTROL.search(normal):
+        raise ValueError("must not hold control characters or line breaks")
+    return normal
+
+
+def _text(value: str) -> str:
+    _encodable(value)
+    # Four bytes a character at most: only long texts are worth encoding to measure.
+    if len(value) * 4 > TEXT_BYTES_MAX and len(value.encode()) > TEXT_BYTES_MAX:
+        raise ValueError(f"is longer than {TEXT_BYTES_MAX} UTF-8 bytes; split it")
+    return value
+
+
+def _filled(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be blank")
+    return value
+
+
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=NAME_CHARACTERS_MAX), AfterValidator(_name)
+]
+"""A name or id given by the host: 1 to 256 characters, NFC, no control characters."""
+
+Text = Annotated[str, AfterValidator(_text)]
+"""Any text of at most 1 MiB of UTF-8, also empty; never normalised."""
+
+FilledText = Annotated[Text, AfterValidator(_filled)]
+"""A text that says something."""
+
+
+class Parsed(BaseModel):
+    """A frozen value object that is checked when it is made.
+
+    Raises:
+        InvalidInputError: from the constructor and from ``model_validate``; it names the field
+            and the rule, never the value, and drops pydantic's own error, which holds it.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False
+    )
+
+    if not TYPE_CHECKING:  # The type checker keeps pydantic's own signature.
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                refusal = _refusal(type(self), error)
+            else:
+                return
+            raise refusal
+
+    @classmethod
+    def parse(cls, values: object) -> Self:
+        """Make one from plain data, such as decoded JSON.
+
+        Raises:
+            InvalidInputError: as the constructor.
+        """
+        if not isinstance(values, dict):
+            raise InvalidInputError(field=cls.__name__, problem="must be an object")
+        return cls(**{str(key): value for key, value in values.items()})
+
+
+def _refusal(model: type[BaseModel], error: ValidationError) -> InvalidInputError:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    # Keys of a mapping are values from outside: only names of our own fields are shown.
+    known = [str(part) for part in first["loc"][:1] if part in model.model_fields]
+    if first["type"] == "extra_forbidden":
+        problem = "unknown field; known are " + ", ".join(model.model_fields)
+    else:
+        problem = first["msg"].removeprefix("Value error, ")
+    return InvalidInputError(field=".".join([model.__name__, *known]), problem=problem)

@@ -1,0 +1,27 @@
+"""Scopes: paths such as ``project/alpha``; a path covers itself and what lies under it."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from remembrancer.domain.parsed import Name
+
+
+def _path(value: str) -> str:
+    if any(not part.strip() or part in {".", ".."} for part in value.split("/")):
+        raise ValueError("must be names joined by single slashes, such as project/alpha")
+    return value
+
+
+Scope = Annotated[Name, AfterValidator(_path)]
+"""A scope path: names joined by single slashes."""
+
+
+def covers(scope: str, other: str) -> bool:
+    """Say whether ``scope`` covers ``other``: ``project`` covers ``project/alpha``, not ``project-x``."""
+    return other == scope or other.startswith(f"{scope}/")
+
+
+def covered_by_any(scopes: tuple[str, ...], other: str) -> bool:
+    """Say whether one of ``scopes`` covers ``other``."""
+    return any(covers(scope, other) for scope in scopes)

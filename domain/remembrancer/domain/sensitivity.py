@@ -1,0 +1,34 @@
+"""How far an entry may travel."""
+
+from enum import Enum
+from functools import total_ordering
+
+
+@total_ordering
+class Sensitivity(Enum):
+    """``public < internal < confidential < restricted``.
+
+    A plain Enum: as a string it would compare by alphabet, and let secrets through.
+    """
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+    CONFIDENTIAL = "confidential"
+    RESTRICTED = "restricted"
+
+    @property
+    def rank(self) -> int:
+        """Position in the order, from 0."""
+        return _RANKS[self]
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Sensitivity):
+            return NotImplemented
+        return self.rank < other.rank
+
+    def at_or_under(self) -> tuple["Sensitivity", ...]:
+        """Return every sensitivity that a ceiling of this one lets through."""
+        return tuple(level for level in Sensitivity if level <= self)
+
+
+_RANKS = {level: rank for rank, level in enumerate(Sensitivity)}
