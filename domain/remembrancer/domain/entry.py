@@ -109,6 +109,7 @@ class MemoryEntry(Aggregate):
         """The next version replaced the one before."""
 
         TOPIC = "remembrancer.memory_entry.entry_corrected"
+        entry_id: UUID
         digest: str
         length: int
         scope: str
@@ -120,6 +121,7 @@ class MemoryEntry(Aggregate):
         """Text and salts of all versions were destroyed."""
 
         TOPIC = "remembrancer.memory_entry.entry_erased"
+        entry_id: UUID
         reason: str
 
     # -- Questions ---------------------------------------------------------
@@ -170,6 +172,7 @@ class MemoryEntry(Aggregate):
         if self.erased:
             raise EntryErasedError(self.entry_id)
         self._corrected(
+            entry_id=self.entry_id,
             digest=digest,
             length=length,
             scope=header.scope,
@@ -182,7 +185,7 @@ class MemoryEntry(Aggregate):
     def erase(self, *, reason: str, at: datetime) -> None:
         """End the entry.  Erasing an erased entry records nothing."""
         if not self.erased:
-            self._erased(reason=reason_code(reason), timestamp=at)
+            self._erased(entry_id=self.entry_id, reason=reason_code(reason), timestamp=at)
 
     # -- Evolution: no rules here, replay must never refuse ----------------
 
@@ -212,6 +215,7 @@ class MemoryEntry(Aggregate):
     @event(EntryCorrected)
     def _corrected(
         self,
+        entry_id: UUID,
         digest: str,
         length: int,
         scope: str,
@@ -227,5 +231,5 @@ class MemoryEntry(Aggregate):
         self.sensitivity = sensitivity
 
     @event(EntryErased)
-    def _erased(self, reason: str, timestamp: datetime) -> None:
+    def _erased(self, entry_id: UUID, reason: str, timestamp: datetime) -> None:
         self.erased = True
