@@ -1,0 +1,1 @@
+"""One package per technology; each implements ports, none imports another."""

@@ -1,0 +1,1 @@
+"""Everything in this process: for tests, and for hosts that want nothing durable."""
