@@ -24,6 +24,7 @@ def canonical_json(value: Any) -> bytes:
         ValueError: a float isn't finite, or a string holds a lone surrogate.
         TypeError: ``value`` holds what JSON can't, or a key that isn't a string.
     """
+    _require_string_keys(value)
     return _ENCODER.encode(value).encode()
 
 
@@ -33,10 +34,28 @@ def parse_canonical_json(data: bytes) -> Any:
     Raises:
         ValueError: it isn't JSON, or not spelt canonically (which also catches duplicate keys).
     """
-    value = json.loads(data, parse_constant=_refuse_constant)
-    if canonical_json(value) != data:
+    try:
+        value = json.loads(data, parse_constant=_refuse_constant)
+        respelt = canonical_json(value)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if respelt != data:
         raise ValueError("not canonical JSON (duplicate keys, spacing, order or escapes)")
     return value
+
+
+def _require_string_keys(value: Any) -> None:
+    # The encoder would turn 1, True and None into strings: two values, one spelling.
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if not isinstance(key, str):
+                raise TypeError("keys must be strings")
+            if isinstance(part, dict | list | tuple):
+                _require_string_keys(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            if isinstance(part, dict | list | tuple):
+                _require_string_keys(part)
 
 
 def _refuse_constant(name: str) -> float:

@@ -50,7 +50,7 @@ class NewEntry(Parsed):
     ] = ()
     metadata: Annotated[
         dict[Name, Text], Field(strict=False, repr=False, max_length=METADATA_KEYS_MAX)
-    ] = {}
+    ] = Field(default_factory=dict)
     idempotency_key: Annotated[Name | None, Field(repr=False)] = None
 
 

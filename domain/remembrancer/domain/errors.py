@@ -37,6 +37,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
+_ITEMS_NAMED_MAX = 20
+
 
 class Retry(StrEnum):
     """What must happen before the same call can work."""
@@ -137,8 +139,11 @@ class BudgetTooSmallError(RefusedError):
     def __init__(
         self, *, item_ids: tuple[str, ...], needed_tokens: int, budget_tokens: int
     ) -> None:
+        named = ", ".join(item_ids[:_ITEMS_NAMED_MAX]) or "(none)"
+        if len(item_ids) > _ITEMS_NAMED_MAX:
+            named += f" and {len(item_ids) - _ITEMS_NAMED_MAX} more"
         super().__init__(
-            f"required items {', '.join(item_ids) or '(none)'} need {needed_tokens} tokens with "
+            f"required items {named} need {needed_tokens} tokens with "
             f"their marks, the budget is {budget_tokens}; raise it or require less"
         )
         self.item_ids = item_ids

@@ -1,22 +1,35 @@
-"""Fences around originals in a pack: what is inside is quoted data, whatever it says.
+r"""Fences around originals in a pack: what is inside is quoted data, whatever it says.
 
 A fence carries a random label that is drawn once per pack, so nobody who wrote an original can
 have known it; and originals are escaped so that no fence mark, and no character that hides or
-reorders text, survives in them.  Escapes are written ``\\u{HEX}`` and can be undone (design 4.1).
+reorders text, survives in them.  Escapes are written ``\u{HEX}`` and can be undone (design 4.1).
 """
 
 import json
 import re
-import unicodedata
 from dataclasses import dataclass
 
 LABEL_BYTES = 8
 OPEN, CLOSE = "<<<", ">>>"
 
-_KEPT = "\n\t\u200c\u200d"
-"""Line ends, tabs, and the two joiners that Persian, Indic scripts and emoji need."""
-_HIDING = {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"}
-_PLAIN = re.compile(r"[\n\t\x20-\x7e\xa0-\xac\xae-\u02ff]*")
+_ESCAPED = re.compile(
+    r"\\(?=u\{)"  # our own escapes, so that they can be undone
+    r"|<<<|>>>"
+    r"|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"  # controls, but for line ends and tabs
+    r"|[\u2028\u2029]"  # line ends that few programs show as such
+    r"|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # bidirectional controls
+    # What is shown as nothing at all, among it tag letters and variation selectors...
+    r"|[\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u2800"
+    r"\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e0fff]"
+    # ...and what is shown as nobody knows what: private use and noncharacters.
+    r"|[\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff\U000f0000-\U0010ffff]"
+)
+"""What is escaped.  Spelt out rather than asked of ``unicodedata``, which changes with every
+Python, so that a replay years later writes the same bytes.  The two joiners (U+200C, U+200D) and
+the two selectors (U+FE0E, U+FE0F) that Persian, Indic scripts and emoji need are kept.
+"""
+_ESCAPE = re.compile(r"\\u\{(10[0-9A-F]{4}|[0-9A-F]{1,5})\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,26 +61,18 @@ def fenced(text: str, provenance: Provenance, *, label: str) -> str:
 
 def gone(entry_id: str, reason: str, *, label: str) -> str:
     """Return what stands in a replayed pack where an original can't be shown any more."""
-    return f"{OPEN}gone {label} id={entry_id} reason={reason}{CLOSE}"
+    return f"{OPEN}gone {label} id={entry_id} reason={_quoted(reason)}{CLOSE}"
 
 
 def escaped(text: str) -> str:
     """Return ``text`` without fence marks and without characters that hide or reorder text."""
-    text = text.replace("\\u{", "\\u{5C}u{").replace(OPEN, "\\u{3C}<<").replace(CLOSE, "\\u{3E}>>")
-    if _PLAIN.fullmatch(text):
-        return text
-    return "".join(map(_visible, text))
+    # Of a mark its last character is escaped: no three in a row are left of any run.
+    return _ESCAPED.sub(lambda match: f"{match[0][:-1]}\\u{{{ord(match[0][-1]):X}}}", text)
 
 
 def unescaped(text: str) -> str:
     """Undo :func:`escaped`."""
-    return re.sub(r"\\u\{([0-9A-F]{1,6})\}", lambda match: chr(int(match[1], 16)), text)
-
-
-def _visible(character: str) -> str:
-    if character in _KEPT or unicodedata.category(character) not in _HIDING:
-        return character
-    return f"\\u{{{ord(character):X}}}"
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _quoted(value: str) -> str:

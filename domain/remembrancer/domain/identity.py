@@ -4,6 +4,7 @@ Stream ids are UUIDv5 of the natural key as canonical JSON, so two processes tha
 stream write the same one, and ("a", "b_c") never meets ("a_b", "c") (design section 4).
 """
 
+import re
 from typing import NewType
 from uuid import UUID, uuid5
 
@@ -14,6 +15,7 @@ EntryId = NewType("EntryId", UUID)
 """Names one L3 memory item for good."""
 
 _NAMESPACE = UUID("6f0b5f9e-8d0c-5f6b-9b57-2c1d5b7e4a10")
+_UUID = re.compile(r"(?i:urn:uuid:)?\{?[0-9A-Fa-f-]{32,36}\}?")
 
 
 def stream_id(aggregate: str, *natural_key: str) -> UUID:
@@ -41,7 +43,10 @@ def parse_entry_id(text: str) -> EntryId:
     Raises:
         InvalidInputError: it isn't one.
     """
-    try:
-        return EntryId(UUID(text.strip()))
-    except ValueError:
-        raise InvalidInputError(field="entry id", problem="is not a UUID") from None
+    # UUID() alone also takes digits of other scripts and underscores.
+    if _UUID.fullmatch(text.strip()):
+        try:
+            return EntryId(UUID(text.strip()))
+        except ValueError:
+            pass
+    raise InvalidInputError(field="entry id", problem="is not a UUID")

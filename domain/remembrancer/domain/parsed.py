@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from remembrancer.domain.errors import InvalidInputError
 
@@ -29,7 +29,10 @@ def _encodable(value: str) -> None:
 
 def _name(value: str) -> str:
     _encodable(value)
-    normal = unicodedata.normalize("NFC", value)
+    # Bounded before and after: NFC can shorten a name to a third, and lengthen it too.
+    normal = unicodedata.normalize("NFC", value[: 4 * NAME_CHARACTERS_MAX])
+    if len(normal) > NAME_CHARACTERS_MAX or len(value) > 4 * NAME_CHARACTERS_MAX:
+        raise ValueError(f"must not be longer than {NAME_CHARACTERS_MAX} characters")
     if not normal.strip():
         raise ValueError("must not be blank")
     if _CONTROL.search(normal):
@@ -51,10 +54,8 @@ def _filled(value: str) -> str:
     return value
 
 
-Name = Annotated[
-    str, StringConstraints(min_length=1, max_length=NAME_CHARACTERS_MAX), AfterValidator(_name)
-]
-"""A name or id given by the host: 1 to 256 characters, NFC, no control characters."""
+Name = Annotated[str, AfterValidator(_name)]
+"""A name or id given by the host: 1 to 256 characters of NFC, no control characters."""
 
 Text = Annotated[str, AfterValidator(_text)]
 """Any text of at most 1 MiB of UTF-8, also empty; never normalised."""
@@ -67,8 +68,8 @@ class Parsed(BaseModel):
     """A frozen value object that is checked when it is made.
 
     Raises:
-        InvalidInputError: from the constructor and from ``model_validate``; it names the field
-            and the rule, never the value, and drops pydantic's own error, which holds it.
+        InvalidInputError: from the constructor and from :meth:`parse`; it names the field and
+            the rule, never the value, and drops pydantic's own error, which holds it.
     """
 
     model_config = ConfigDict(
@@ -77,7 +78,7 @@ class Parsed(BaseModel):
 
     if not TYPE_CHECKING:  # The type checker keeps pydantic's own signature.
 
-        def __init__(self, **values: Any) -> None:
+        def __init__(self, /, **values: Any) -> None:
             try:
                 super().__init__(**values)
             except ValidationError as error:

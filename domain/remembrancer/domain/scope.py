@@ -18,7 +18,10 @@ Scope = Annotated[Name, AfterValidator(_path)]
 
 
 def covers(scope: str, other: str) -> bool:
-    """Say whether ``scope`` covers ``other``: ``project`` covers ``project/alpha``, not ``project-x``."""
+    """Say whether ``scope`` covers ``other``.
+
+    ``project`` covers ``project/alpha``, not ``project-x``.
+    """
     return other == scope or other.startswith(f"{scope}/")
 
 

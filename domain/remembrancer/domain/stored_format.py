@@ -4,13 +4,11 @@ A row's topic names a class; resolving an unlisted one would import whatever it 
 adapter checks this list first, for the event and for the aggregate its state names.
 """
 
-from eventsourcing.domain import Aggregate, AggregateEvent
+from eventsourcing.domain import AggregateEvent
 
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import UnknownTopicError
 from remembrancer.domain.l3_selection import L3Selection
-
-AGGREGATES: tuple[type[Aggregate], ...] = (MemoryEntry, L3Selection)
 
 EVENTS: dict[str, type[AggregateEvent]] = {
     cls.TOPIC: cls
@@ -24,7 +22,11 @@ EVENTS: dict[str, type[AggregateEvent]] = {
 }
 """Every event that may be stored, by topic."""
 
-_AGGREGATE_TOPICS = frozenset(cls.TOPIC for cls in AGGREGATES)
+AGGREGATES: dict[str, type[MemoryEntry | L3Selection]] = {
+    MemoryEntry.TOPIC: MemoryEntry,
+    L3Selection.TOPIC: L3Selection,
+}
+"""Every aggregate that a first event may begin, by topic."""
 
 
 def require_known(topic: str, originator_topic: str | None = None) -> None:
@@ -35,5 +37,5 @@ def require_known(topic: str, originator_topic: str | None = None) -> None:
     """
     if topic not in EVENTS:
         raise UnknownTopicError(topic)
-    if originator_topic is not None and originator_topic not in _AGGREGATE_TOPICS:
+    if originator_topic is not None and originator_topic not in AGGREGATES:
         raise UnknownTopicError(originator_topic)

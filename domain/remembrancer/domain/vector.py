@@ -26,7 +26,7 @@ def checked_vector(values: Vector, dimensions: int) -> "array[float]":
         vector = (
             values if isinstance(values, array) and values.typecode == "f" else array("f", values)
         )
-    except (TypeError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         raise ImpossibleVectorError("holds what isn't a float32 number") from None
     if len(vector) != dimensions:
         raise ImpossibleVectorError(f"has {len(vector)} dimensions, the space has {dimensions}")
@@ -39,7 +39,7 @@ def checked_vector(values: Vector, dimensions: int) -> "array[float]":
 
 
 def norm(vector: Vector) -> float:
-    """Return the length of ``vector``, correctly rounded."""
+    """Return the length of ``vector``: the root of its exact, once rounded sum of squares."""
     return math.sqrt(math.fsum(map(mul, vector, vector)))
 
 
