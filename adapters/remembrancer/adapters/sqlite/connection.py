@@ -1,0 +1,132 @@
+"""One connection, set up and checked.
+
+apsw's own defaults are ``secure_delete=0``, ``busy_timeout=0``, ``foreign_keys=0`` and
+``trusted_schema=1``; every setting is made here and read back, since SQLite ignores a pragma that
+it does not know.
+"""
+
+import importlib.util
+import time
+from functools import cache
+from pathlib import Path
+
+import apsw
+
+from remembrancer.adapters.sqlite import schema
+from remembrancer.domain.errors import SettingsError, StoreUnavailableError
+
+MMAP_BYTES = 256 * 1024 * 1024
+"""Mapped reading makes a scan of vectors cheaper; beyond it SQLite reads as usual."""
+JOURNAL_KEPT_BYTES = 16 * 1024 * 1024
+"""A longer write-ahead log is cut to this after it was checkpointed."""
+WAL_RETRY_S = 0.01
+
+_SETTINGS: dict[str, int] = {
+    "synchronous": 2,  # FULL: an acknowledged commit survives a power cut.
+    "foreign_keys": 1,
+    "secure_delete": 1,
+    "trusted_schema": 0,
+    "cell_size_check": 1,
+    "mmap_size": MMAP_BYTES,
+    "journal_size_limit": JOURNAL_KEPT_BYTES,
+}
+
+
+def connect(path: Path, *, busy_timeout_s: float, read_only: bool) -> apsw.Connection:
+    """Return a checked connection, with the schema in place.
+
+    Raises:
+        SettingsError: the path names a folder, or lies in none.
+        StoreError: see :meth:`Database.open`.
+        apsw.Error: to be translated by the caller.
+    """
+    connection = _opened(path, read_only=read_only)
+    try:
+        busy_timeout_ms = int(busy_timeout_s * 1000)
+        connection.set_busy_timeout(busy_timeout_ms)
+        _load_vectors(connection)
+        current = schema.is_current(connection, store=str(path))
+        if not connection.readonly("main"):
+            _use_wal(connection, attempts=1 + int(busy_timeout_s / WAL_RETRY_S))
+        for name, value in _SETTINGS.items():
+            connection.pragma(name, value)
+        _check(connection, busy_timeout_ms)
+        if not current:
+            schema.apply(connection, store=str(path))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def wal_path(path: Path) -> Path:
+    """Return where SQLite keeps the write-ahead log of ``path``."""
+    return path.with_name(path.name + "-wal")
+
+
+def _opened(path: Path, *, read_only: bool) -> apsw.Connection:
+    if path.is_dir():
+        raise SettingsError(setting="path", problem=f"{path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise SettingsError(
+            setting="path", problem=f"the folder {path.parent} does not exist; create it first"
+        )
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    if not read_only:
+        return apsw.Connection(str(path), flags=flags)
+    if not path.exists():
+        raise StoreUnavailableError(store=str(path), problem="there is no such file")
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.pragma("user_version")
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        connection.close()
+        if wal_path(path).exists():
+            raise
+        # Read-only media: no log can be made beside the file, and none is needed, because it was
+        # closed in order.  Database looks for a log before each snapshot and opens anew then.
+        uri = f"{path.absolute().as_uri()}?immutable=1"
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(uri, flags=flags)
+    return connection
+
+
+def _use_wal(connection: apsw.Connection, *, attempts: int) -> None:
+    # SQLite does not call the busy handler while it changes the journal mode,
+    # which matters when several processes open a new file at the same time.
+    for attempt in range(attempts):
+        try:
+            connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if attempt + 1 == attempts:
+                raise
+            time.sleep(WAL_RETRY_S)
+        else:
+            return
+
+
+def _check(connection: apsw.Connection, busy_timeout_ms: int) -> None:
+    expected: dict[str, int | str] = {**_SETTINGS, "busy_timeout": busy_timeout_ms}
+    if not connection.readonly("main"):
+        expected["journal_mode"] = "wal"
+    for name, value in expected.items():
+        found = connection.pragma(name)
+        if found != value:
+            raise RuntimeError(f"this SQLite library does not take {name}={value}: {found}")
+
+
+def _load_vectors(connection: apsw.Connection) -> None:
+    connection.enable_load_extension(True)
+    try:
+        connection.load_extension(_vector_library())
+    finally:
+        connection.enable_load_extension(False)
+
+
+@cache
+def _vector_library() -> str:
+    # `import sqlite_vec` would import numpy, 0.2 s; its folder is all that is needed.
+    spec = importlib.util.find_spec("sqlite_vec")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("sqlite_vec is not installed", name="sqlite_vec")
+    return str(Path(spec.submodule_search_locations[0]) / "vec0")

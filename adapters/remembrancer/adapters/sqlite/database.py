@@ -1,0 +1,316 @@
+"""One SQLite file as threads, processes and forked children may share it.
+
+Each thread has a connection of its own: two threads on one would commit each other's transactions.
+A connection dies with its thread, or with :meth:`Database.open`'s block.  What a fork does to
+connections is told in :mod:`remembrancer.adapters.sqlite.forking`.
+"""
+
+import os
+import threading
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Self
+from weakref import WeakSet
+
+import apsw
+
+from remembrancer.adapters.sqlite import forking
+from remembrancer.adapters.sqlite.connection import connect, wal_path
+from remembrancer.adapters.sqlite.translation import OPERATING_ERRORS, translated
+from remembrancer.domain.errors import (
+    StoreClosedError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
+
+SCRUB_WAIT_MS = 250
+"""How long :meth:`Database.scrub` waits for readers before it says *pending*."""
+
+
+class Database:
+    """The file, and this thread's transaction in it."""
+
+    def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool) -> None:
+        """Touch nothing yet; :meth:`open` sees to everything."""
+        self.path = path
+        self._busy_timeout_s = busy_timeout_s
+        self._read_only = read_only
+        self._closed = False
+        self._begin_anew()
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls, path: Path, *, busy_timeout_s: float = 5.0, read_only: bool = False
+    ) -> Generator[Self]:
+        """Open ``path``, made with its schema if missing or empty; close it on the way out.
+
+        A file that may not be written is opened for reading; then only writing fails.
+
+        Args:
+            path: the database file; ``-wal`` and ``-shm`` appear beside it while it is open.
+            busy_timeout_s: how long to wait for another writer.
+            read_only: open for reading even if the file may be written.
+
+        Raises:
+            SettingsError: the path names a folder, or lies in a folder that does not exist.
+            StoreUnavailableError: locked for too long, not readable, or missing when read only.
+            StoreFullError: no room for the schema.
+            StoreReadOnlyError: it may not be written and has no (current) schema yet.
+            StoreCorruptError: not a database, damaged, or another program's.
+            StoreNewerError: a newer release wrote it.
+        """
+        read_only = read_only or _may_not_be_written(path)
+        database = cls(path, busy_timeout_s=busy_timeout_s, read_only=read_only)
+        database.connection()
+        forking.watch(database)
+        try:
+            yield database
+        finally:
+            database.close()
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every :meth:`write` is refused."""
+        return self._read_only
+
+    @property
+    def in_write(self) -> bool:
+        """Whether this thread is inside :meth:`write`."""
+        return self._mine().writing
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread is inside :meth:`write` or :meth:`read`."""
+        return self._mine().depth > 0
+
+    def connection(self) -> apsw.Connection:
+        """Return this thread's own connection, opened at its first use.
+
+        Statements on it are translated only inside :meth:`read` and :meth:`write`.
+        """
+        return self._mine().connection
+
+    def write(self) -> AbstractContextManager[apsw.Connection]:
+        """Begin a write transaction, or join the one that this thread has open.
+
+        It is committed, durably, when the outermost block ends, and rolled back when that raises.
+        A joined block that raises dooms the whole: even if the error is caught further out,
+        the outermost block rolls back at its end and raises that first error again.  So nobody
+        can commit half of what an adapter meant to do as one.
+
+        Raises:
+            StoreUnavailableError: another writer held the file too long; nothing was changed.
+            StoreReadOnlyError: the file is open for reading only.
+            StoreFullError: no room; rolled back.
+            RuntimeError: a bug of ours: the thread is inside :meth:`read`, whose snapshot may be
+                old, so that SQLite would refuse the write at random.
+        """
+        mine = self._mine()
+        if mine.writing:
+            return _joined(mine)
+        return self._write(mine)
+
+    def read(self) -> AbstractContextManager[apsw.Connection]:
+        """Begin a snapshot, or join the snapshot or write transaction that this thread has."""
+        return self._read(self._mine())
+
+    def scrub(self) -> bool:
+        """Copy the write-ahead log into the file and cut it to nothing.
+
+        Returns:
+            False while a snapshot (of this thread too) or another writer is in the way.
+        """
+        mine = self._mine()
+        if mine.depth or self._read_only:
+            return False
+        with mine.gate, self._translating():
+            connection = mine.connection
+            connection.set_busy_timeout(SCRUB_WAIT_MS)
+            try:
+                frames, copied = connection.wal_checkpoint("main", apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:
+                return False
+            finally:
+                connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
+            return frames == 0 == copied
+
+    def close(self) -> None:
+        """Close all connections that this process opened; the last one empties the log.
+
+        A thread that is inside a transaction keeps its connection until that ends.
+        """
+        if self._pid != os.getpid():
+            self.leave_parents_connections()
+        self._closed = True
+        forking.unwatch(self)
+        with self._opening:
+            for thread in list(self._threads):
+                if thread.gate.acquire(blocking=thread is self._local_state()):
+                    try:
+                        thread.connection.close()
+                    finally:
+                        thread.gate.release()
+
+    # -- Forking: see the module of that name ------------------------------
+
+    def pause(self, wait_s: float) -> None:
+        """Before a fork: let no thread of this process begin, wait for those that are inside."""
+        self._opening.acquire()
+        self._paused = [
+            thread
+            for thread in list(self._threads)
+            if thread is not self._local_state() and thread.gate.acquire(timeout=wait_s)
+        ]
+
+    def resume(self) -> None:
+        """After a fork, in the parent: go on."""
+        for thread in self._paused:
+            thread.gate.release()
+        self._paused = []
+        self._opening.release()
+
+    def leave_parents_connections(self) -> None:
+        """After a fork, in the child: begin with connections of its own."""
+        inherited = list(self._threads)
+        self._begin_anew()
+        self._poisoned = not forking.let_go(
+            [(thread.connection, thread.depth > 0) for thread in inherited]
+        )
+
+    # -- Inside ------------------------------------------------------------
+
+    def _begin_anew(self) -> None:
+        self._pid = os.getpid()
+        self._poisoned = False
+        self._local = threading.local()
+        self._threads: WeakSet[_Thread] = WeakSet()
+        self._opening = threading.Lock()
+        self._writer = threading.Lock()
+        self._paused: list[_Thread] = []
+
+    def _local_state(self) -> "_Thread | None":
+        return getattr(self._local, "thread", None)
+
+    def _mine(self) -> "_Thread":
+        if self._pid != os.getpid():
+            self.leave_parents_connections()
+        if self._closed:
+            raise StoreClosedError
+        try:
+            mine: _Thread = self._local.thread
+        except AttributeError:
+            return self._opened()
+        if mine.immutable and not mine.depth and wal_path(self.path).exists():
+            mine.connection.close()  # Somebody writes to what looked like read-only media.
+            return self._opened()
+        return mine
+
+    def _opened(self) -> "_Thread":
+        if self._poisoned:
+            raise StoreUnavailableError(
+                store=str(self.path),
+                problem="this process was forked inside a transaction; start it afresh",
+            )
+        with self._opening, self._translating():
+            connection = connect(
+                self.path, busy_timeout_s=self._busy_timeout_s, read_only=self._read_only
+            )
+            mine = _Thread(connection)
+            self._local.thread = mine
+            self._threads.add(mine)
+            return mine
+
+    @contextmanager
+    def _write(self, mine: "_Thread") -> Generator[apsw.Connection]:
+        if mine.depth:
+            raise RuntimeError("a write transaction can't begin inside a snapshot")
+        if self._read_only:
+            raise StoreReadOnlyError(store=str(self.path))
+        connection = mine.connection
+        with mine.gate, self._one_writer(), self._translating():
+            connection.execute("BEGIN IMMEDIATE")
+            mine.depth, mine.writing, mine.doom = 1, True, None
+            try:
+                yield connection
+                mine.raise_if_doomed()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            finally:
+                mine.depth, mine.writing, mine.doom = 0, False, None
+
+    @contextmanager
+    def _read(self, mine: "_Thread") -> Generator[apsw.Connection]:
+        connection = mine.connection
+        if mine.depth:
+            mine.depth += 1
+            try:
+                yield connection
+            finally:
+                mine.depth -= 1
+            return
+        with mine.gate, self._translating():
+            connection.execute("BEGIN")
+            mine.depth = 1
+            try:
+                yield connection
+            finally:
+                mine.depth = 0
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+
+    @contextmanager
+    def _one_writer(self) -> Generator[None]:
+        # Writers of one process queue here, woken at once, instead of polling SQLite's lock.
+        if not self._writer.acquire(timeout=self._busy_timeout_s):
+            raise StoreUnavailableError(store=str(self.path), problem="another writer holds it")
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    @contextmanager
+    def _translating(self) -> Generator[None]:
+        try:
+            yield
+        except OPERATING_ERRORS as error:
+            raise translated(error, store=str(self.path)) from error
+
+
+class _Thread:
+    """One thread's connection and its transaction; dropped, and so closed, with the thread."""
+
+    __slots__ = ("__weakref__", "connection", "depth", "doom", "gate", "immutable", "writing")
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self.immutable = bool(connection.open_flags & apsw.SQLITE_OPEN_URI)
+        self.depth = 0
+        self.writing = False
+        self.doom: BaseException | None = None
+        self.gate = threading.Lock()
+        """Held while the thread is inside a transaction, or while it must not begin one."""
+
+    def raise_if_doomed(self) -> None:
+        if self.doom is not None:
+            raise self.doom
+
+
+@contextmanager
+def _joined(mine: _Thread) -> Generator[apsw.Connection]:
+    mine.depth += 1
+    try:
+        yield mine.connection
+    except BaseException as error:
+        mine.doom = mine.doom or error
+        raise
+    finally:
+        mine.depth -= 1
+
+
+def _may_not_be_written(path: Path) -> bool:
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
