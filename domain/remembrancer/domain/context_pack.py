@@ -95,6 +95,20 @@ class Draft:
     omitted: tuple[tuple[str, str], ...]
 
 
+def check_request(items: Sequence[ContextItem], token_budget: int) -> None:
+    """Refuse a request for a pack that no selection could make good.
+
+    Raises:
+        InvalidInputError: two items share an id, there are too many, or the budget is out of
+            its range.
+    """
+    if not 0 <= token_budget <= TOKEN_BUDGET_MAX:
+        raise InvalidInputError(
+            field="token_budget", problem=f"must be from 0 to {TOKEN_BUDGET_MAX}"
+        )
+    _refuse_confusion(items, ())
+
+
 def assemble(
     items: Sequence[ContextItem],
     quotations: Sequence[Quotation],
@@ -113,10 +127,7 @@ def assemble(
             there are too many items, or the budget is out of its range.
         BudgetTooSmallError: the required items alone don't fit, with their marks.
     """
-    if not 0 <= token_budget <= TOKEN_BUDGET_MAX:
-        raise InvalidInputError(
-            field="token_budget", problem=f"must be from 0 to {TOKEN_BUDGET_MAX}"
-        )
+    check_request(items, token_budget)
     _refuse_confusion(items, quotations)
     blocks = _blocks(items, quotations, label)
     chosen = {index for index, block in enumerate(blocks) if block.required}

@@ -15,6 +15,7 @@ from eventsourcing.domain import Aggregate, event
 
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.identity import EntryId, stream_id
+from remembrancer.domain.parsed import Name, Parsed
 from remembrancer.domain.recall import (
     LeftOut,
     LeftOutReason,
@@ -25,6 +26,14 @@ from remembrancer.domain.recall import (
 
 LEFT_OUT_MAX = 200
 """How many left-out candidates an event names, best first; the rest is only counted."""
+
+
+class StageKey(Parsed):
+    """One stage of a session: what a selection is committed for."""
+
+    tenant: Name
+    session: Name
+    stage: Name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,6 +162,8 @@ class Recalled:
     mode_reason: str
     """Why it isn't hybrid, as a code such as ``no_usable_vector``; ``""`` where it is."""
     left_out: tuple[LeftOut, ...]
+    """The best of the candidates that aren't in the answer."""
+    left_out_count: int
     embedding_tuple: EmbeddingTuple | None
     """The space the vectors were compared in, if any were."""
     query_vector: "tuple[float, ...] | None" = field(default=None, repr=False)

@@ -115,5 +115,10 @@ class EntryVault(Protocol):
 
         Bytes are overwritten, not only unlinked; :meth:`Transactions.scrub` then clears what
         journals still hold.  Returns the versions that were there; none is not an error.
+        What stays is that the entry was erased, and its tenant.
         """
+        ...
+
+    def tenant_of_erased(self, entry_id: EntryId) -> str | None:
+        """Return the tenant of an erased entry; None for one that is kept or was never here."""
         ...

@@ -33,9 +33,9 @@ class SessionVault(Protocol):
         ...
 
     def erase_session(self, *, tenant: str, session: str) -> int:
-        """Destroy keys and items of all stages of a session; return how many selections had any."""
+        """Destroy keys and items of a session's stages; return how many selections had any."""
         ...
 
     def erase_owner(self, *, tenant: str, owner: str) -> int:
-        """Destroy keys and items of all an owner's sessions; return how many selections had any."""
+        """Destroy keys and items of an owner's sessions; return how many selections had any."""
         ...

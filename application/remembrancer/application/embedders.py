@@ -1,0 +1,33 @@
+"""Which embedders this process has; the active index decides which one is asked."""
+
+from collections.abc import Iterable
+
+from remembrancer.application.ports import Embedder
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+
+
+class Embedders:
+    """The in-process embedders by the space of their vectors.
+
+    The first one given is preferred: a store that has no index yet gets one of its space.  A
+    store whose index is of a space that nobody here can embed into is asked by keywords alone;
+    vectors of two spaces never meet.
+    """
+
+    def __init__(self, embedders: Iterable[Embedder]) -> None:
+        self._by_digest: dict[str, Embedder] = {}
+        for embedder in embedders:
+            self.add(embedder)
+
+    @property
+    def preferred(self) -> Embedder | None:
+        """The first embedder, if there is any."""
+        return next(iter(self._by_digest.values()), None)
+
+    def add(self, embedder: Embedder) -> None:
+        """Make one more embedder known."""
+        self._by_digest.setdefault(embedder.embedding_tuple.digest, embedder)
+
+    def of(self, embedding_tuple: EmbeddingTuple) -> Embedder | None:
+        """Return the embedder of exactly this space, if it is here."""
+        return self._by_digest.get(embedding_tuple.digest)

@@ -1,0 +1,99 @@
+"""Use cases: erase an entry, a session's content, or all of an owner's."""
+
+from dataclasses import dataclass
+
+from remembrancer.application.entry_index import EntryIndex
+from remembrancer.application.load import append, load
+from remembrancer.application.ports import (
+    Clock,
+    EntryVault,
+    EventLog,
+    SessionVault,
+    Transactions,
+)
+from remembrancer.application.remember import Progress
+from remembrancer.domain.entry import MemoryEntry
+from remembrancer.domain.errors import UnknownEntryError
+from remembrancer.domain.identity import EntryId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """What an erasure has come to."""
+
+    erased: int
+    """Entries (or, for a session, selections) whose content was destroyed by this call."""
+    pending: bool
+    """True while old pages still lie in the store's files because a reader holds a snapshot;
+    :meth:`Erase.finish` completes it."""
+
+
+class Erase:
+    """Destroys text, salt, sparse row and vectors, and leaves the log as it is."""
+
+    def __init__(  # one port each
+        self,
+        *,
+        log: EventLog,
+        vault: EntryVault,
+        sessions: SessionVault,
+        index: EntryIndex,
+        transactions: Transactions,
+        clock: Clock,
+    ) -> None:
+        self._log = log
+        self._vault = vault
+        self._sessions = sessions
+        self._index = index
+        self._transactions = transactions
+        self._clock = clock
+
+    def __call__(self, entry_id: EntryId, *, reason: str) -> Erasure:
+        """Erase an entry, all versions; erasing it again changes nothing.
+
+        The log keeps ``reason`` only where it is a code; words aren't kept at all.
+
+        Raises:
+            UnknownEntryError: there never was such an entry.
+        """
+        erased = self._erase(entry_id, reason)
+        return Erasure(erased=int(erased), pending=not self.finish())
+
+    def owner(
+        self, *, tenant: str, owner: str, reason: str, progress: Progress | None = None
+    ) -> Erasure:
+        """Erase all entries and all sessions' content of an owner."""
+        entry_ids = self._vault.entries_of(tenant=tenant, owner=owner)
+        erased = 0
+        for done, entry_id in enumerate(entry_ids, start=1):
+            erased += self._erase(entry_id, reason)
+            if progress is not None:
+                progress(done, len(entry_ids))
+        with self._transactions.begin():
+            self._sessions.erase_owner(tenant=tenant, owner=owner)
+        return Erasure(erased=erased, pending=not self.finish())
+
+    def session(self, *, tenant: str, session: str) -> Erasure:
+        """Destroy the keys of a session's sealed vectors and the host's items of its packs."""
+        with self._transactions.begin():
+            erased = self._sessions.erase_session(tenant=tenant, session=session)
+        return Erasure(erased=erased, pending=not self.finish())
+
+    def finish(self) -> bool:
+        """Clear what erased rows left in the store's files; say whether nothing is left."""
+        return self._transactions.scrub()
+
+    def _erase(self, entry_id: EntryId, reason: str) -> bool:
+        with self._transactions.begin():
+            current = self._vault.current([entry_id]).get(entry_id)
+            if current is None:
+                if self._vault.tenant_of_erased(entry_id) is None:
+                    raise UnknownEntryError(entry_id)
+                return False
+            entry = load(self._log, MemoryEntry, MemoryEntry.create_id(current.tenant, entry_id))
+            if entry is None:
+                raise UnknownEntryError(entry_id)
+            entry.erase(reason=reason, at=max(self._clock.now(), current.recorded_at))
+            append(self._log, entry)
+            self._index.drop(entry_id, self._vault.erase(entry_id))
+        return True

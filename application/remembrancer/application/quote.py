@@ -1,0 +1,88 @@
+"""Committed entries as quotations: the recorded version, if it may still be shown."""
+
+from collections.abc import Sequence
+
+from remembrancer.application.ports import AccessPolicy, EntryVault, Original
+from remembrancer.application.ports.access_policy import Access
+from remembrancer.domain.context_pack import Quotation
+from remembrancer.domain.fences import Provenance
+from remembrancer.domain.l3_selection import SelectedEntry
+from remembrancer.domain.original_digest import original_digest
+
+ERASED = "erased"
+NO_LONGER_PERMITTED = "no longer permitted"
+ALTERED = "altered"
+
+
+class Quote:
+    """Resolves a selection from the vault alone: no index, no embedder."""
+
+    def __init__(self, *, vault: EntryVault, policy: AccessPolicy) -> None:
+        self._vault = vault
+        self._policy = policy
+
+    def __call__(self, selected: Sequence[SelectedEntry], access: Access) -> list[Quotation]:
+        """Return a quotation for each selected entry, in order.
+
+        Its ``gone`` says why a text can't be shown: it was erased; the entry's labels of today
+        or of then don't permit it; or it isn't the text that was committed.
+        """
+        originals = self._vault.versions([(one.entry_id, one.version) for one in selected])
+        heads = self._vault.current([one.entry_id for one in selected])
+        return [
+            self._quotation(
+                one,
+                originals.get((one.entry_id, one.version)),
+                heads.get(one.entry_id),
+                access,
+            )
+            for one in selected
+        ]
+
+    def _quotation(
+        self,
+        selected: SelectedEntry,
+        original: Original | None,
+        head: Original | None,
+        access: Access,
+    ) -> Quotation:
+        if original is None or head is None:
+            return _gone(selected, ERASED)
+        for one in (original, head):
+            if one.tenant != access.tenant or not self._policy.permits(access, one.header):
+                return _gone(selected, NO_LONGER_PERMITTED)
+        if original_digest(original.salt, original.text) != selected.digest:
+            return _gone(selected, ALTERED)
+        return Quotation(
+            provenance=Provenance(
+                entry_id=str(original.entry_id),
+                version=original.version,
+                scope=original.scope,
+                kind=original.kind,
+                sensitivity=original.sensitivity.value,
+                source=_source(original),
+            ),
+            text=original.text,
+        )
+
+
+def _gone(selected: SelectedEntry, reason: str) -> Quotation:
+    return Quotation(
+        provenance=Provenance(
+            entry_id=str(selected.entry_id),
+            version=selected.version,
+            scope="",
+            kind="",
+            sensitivity="",
+            source="",
+        ),
+        text="",
+        gone=reason,
+    )
+
+
+def _source(original: Original) -> str:
+    metadata = original.metadata
+    source = metadata.get("source") or metadata.get("path") or ""
+    heading = metadata.get("heading")
+    return f"{source}#{heading}" if source and heading else source

@@ -1,0 +1,314 @@
+"""Use case: recall, live.
+
+Candidates come from the indexes; what is shown comes from the vault: current, permitted originals,
+resolved on every call.  What an index offers beyond that is dropped, and the answer topped up from
+the next candidates (design 4.1).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from remembrancer.application.embedders import Embedders
+from remembrancer.application.entry_index import (
+    CURRENT,
+    OWNER,
+    SCOPE,
+    SENSITIVITY,
+    STATE,
+    TENANT,
+    YES,
+    subject_label,
+)
+from remembrancer.application.ports import (
+    AccessPolicy,
+    EntryVault,
+    Original,
+    SemanticQueryLookup,
+    SparseIndex,
+    Transactions,
+    VectorIndex,
+    VectorIndexes,
+    VectorMatch,
+)
+from remembrancer.application.ports.access_policy import Access
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.entry import KIND_CORE
+from remembrancer.domain.errors import ImpossibleVectorError, StoreUnavailableError
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.l3_selection import LEFT_OUT_MAX
+from remembrancer.domain.ranking import Fused, Scored, best_first, fuse
+from remembrancer.domain.recall import (
+    CandidateSelection,
+    LeftOut,
+    LeftOutReason,
+    Ranks,
+    RecallContext,
+    Recalled,
+    RecalledEntry,
+    RecallKind,
+    RecallMode,
+    RecallQuery,
+)
+from remembrancer.domain.scope import covered_by_any
+from remembrancer.domain.vector import Vector
+
+CANDIDATES_MIN = 100
+CANDIDATES_PER_RESULT = 4
+DEEPER = 4
+"""How many candidates a list is asked for at first, and by what it grows when too few remain."""
+
+IndexFilter = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseQuery:
+    """The question as a vector, or why there is none."""
+
+    vector: Vector | None = field(default=None, repr=False)
+    index: VectorIndex | None = None
+    reason: str = ""
+
+    @property
+    def embedding_tuple(self) -> EmbeddingTuple | None:
+        """The space searched in, if any is."""
+        return None if self.vector is None or self.index is None else self.index.embedding_tuple
+
+
+def access_of(query: RecallQuery) -> Access:
+    """Return who asks, as policies see it."""
+    return Access(
+        tenant=query.tenant,
+        owner=query.owner,
+        principal=query.principal,
+        scopes=query.scopes,
+        read_ceiling=query.read_ceiling,
+    )
+
+
+class Recall:
+    """Finds, resolves and ranks."""
+
+    def __init__(  # one port each
+        self,
+        *,
+        vault: EntryVault,
+        sparse: SparseIndex,
+        indexes: VectorIndexes,
+        policy: AccessPolicy,
+        transactions: Transactions,
+        embedders: Embedders,
+        lookup: SemanticQueryLookup | None = None,
+    ) -> None:
+        self._vault = vault
+        self._sparse = sparse
+        self._indexes = indexes
+        self._policy = policy
+        self._transactions = transactions
+        self._embedders = embedders
+        self._lookup = lookup
+
+    def __call__(self, query: RecallQuery, context: RecallContext) -> Recalled:
+        """Answer ``query``; never an exception for what a question says."""
+        if query.kind is RecallKind.CORE:
+            with self._transactions.snapshot():
+                return self._core(query)
+        dense = self._dense_query(query, context)
+        # One state of the store for indexes and vault: no match can go stale in between.
+        with self._transactions.snapshot():
+            filters = self.filters(query)
+            if not filters:
+                return _answer([], {}, query, _mode(dense, asked_sparse=True), dense)
+            return self._ranked(query, filters, dense)
+
+    def filters(self, query: RecallQuery) -> list[IndexFilter]:
+        """Return what the indexes are asked with: every one names the tenant.
+
+        Several filters are alternatives (one for each subject); none at all means that nothing
+        can match.
+        """
+        owners = self._policy.owners(access_of(query))
+        known = self._vault.scopes(tenant=query.tenant, owners=owners)
+        scopes = tuple(scope for scope in known if covered_by_any(query.scopes, scope))
+        if not scopes or owners == ():
+            return []
+        found: IndexFilter = {
+            TENANT: (query.tenant,),
+            SCOPE: scopes,
+            SENSITIVITY: tuple(one.value for one in query.read_ceiling.at_or_under()),
+        }
+        if owners is not None:
+            found[OWNER] = owners
+        if query.kind is not RecallKind.HISTORICAL:
+            found[STATE] = (CURRENT,)
+        if query.kind is not RecallKind.PEOPLE:
+            return [found]
+        return [{**found, subject_label(subject): (YES,)} for subject in query.subjects]
+
+    def _core(self, query: RecallQuery) -> Recalled:
+        access = access_of(query)
+        owners = self._policy.owners(access)
+        known = self._vault.scopes(tenant=query.tenant, owners=owners)
+        scopes = tuple(scope for scope in known if covered_by_any(query.scopes, scope))
+        originals = self._vault.of_kind(
+            tenant=query.tenant, owners=owners, kind=KIND_CORE, scopes=scopes
+        )
+        resolved = {one.entry_id: one for one in originals}
+        listed = [Fused(one.entry_id, 0.0, Ranks()) for one in originals]
+        judged = self._judge(query, listed, resolved)
+        return _answer(judged, resolved, query, (RecallMode.LISTED, ""), DenseQuery())
+
+    def _dense_query(self, query: RecallQuery, context: RecallContext) -> DenseQuery:
+        if query.candidate_selection is CandidateSelection.LEGACY:
+            return DenseQuery(reason="legacy_candidate_selection")
+        index = self._indexes.active()
+        if index is None:
+            return DenseQuery(reason="no_vector_index")
+        embedder = self._embedders.of(index.embedding_tuple)
+        if embedder is not None:
+            vector = embedder.embed_query(_question(query))
+            return DenseQuery(vector=vector, index=index, reason="no_usable_vector")
+        lookup = self._lookup
+        if lookup is None:
+            return DenseQuery(reason="no_embedder_for_index")
+        if lookup.embedding_tuple != index.embedding_tuple:
+            return DenseQuery(reason="embedding_tuple_mismatch")
+        return DenseQuery(
+            vector=lookup.lookup(query, context), index=index, reason="query_not_prepared"
+        )
+
+    def _ranked(
+        self, query: RecallQuery, filters: list[IndexFilter], dense: DenseQuery
+    ) -> Recalled:
+        depth = max(CANDIDATES_MIN, CANDIDATES_PER_RESULT * query.limit)
+        resolved: dict[EntryId, Original] = {}
+        while True:
+            by_vector, dense = self._by_vector(dense, depth, filters)
+            by_words = _merged(
+                (self._sparse.query(_question(query), depth, one) for one in filters), depth
+            )
+            fused = fuse(by_vector, by_words)
+            resolved |= self._vault.indexed([one.id for one in fused if one.id not in resolved])
+            judged = self._judge(query, fused, resolved)
+            kept = sum(reason is None for _, reason in judged)
+            if kept >= query.limit or max(len(by_vector), len(by_words)) < depth:
+                return _answer(judged, resolved, query, _mode(dense, asked_sparse=True), dense)
+            depth *= DEEPER
+
+    def _by_vector(
+        self, dense: DenseQuery, depth: int, filters: list[IndexFilter]
+    ) -> tuple[list[Scored], DenseQuery]:
+        if dense.vector is None or dense.index is None:
+            return [], dense
+        store = self._indexes.store(dense.index)
+        vector = dense.vector
+        try:
+            found = _merged((store.query(vector, depth, one) for one in filters), depth)
+        except ImpossibleVectorError:
+            return [], DenseQuery(reason="impossible_query_vector")
+        except StoreUnavailableError:
+            # The words' index answers from the store itself; the vectors' may be elsewhere.
+            return [], DenseQuery(reason="vector_index_unavailable")
+        return found, dense
+
+    def _judge(
+        self, query: RecallQuery, ranked: Iterable[Fused], resolved: Mapping[EntryId, Original]
+    ) -> list[tuple[Fused, LeftOutReason | None]]:
+        """Say of each candidate why it can't be in the answer, or None."""
+        access = access_of(query)
+        candidates = list(ranked)
+        heads = resolved
+        if query.kind is RecallKind.HISTORICAL:
+            # Permission follows today's labels too: what was reclassified since stays hidden.
+            entry_ids = [one.entry_id for one in resolved.values()]
+            heads = self._vault.current(entry_ids)
+        judged = []
+        for one in candidates:
+            original = resolved.get(one.id)
+            head = None if original is None else heads.get(original.entry_id)
+            judged.append((one, self._verdict(query, access, original, head)))
+        return judged
+
+    def _verdict(
+        self,
+        query: RecallQuery,
+        access: Access,
+        original: Original | None,
+        head: Original | None,
+    ) -> LeftOutReason | None:
+        if original is None or head is None:
+            return LeftOutReason.STALE
+        for one in (original, head):
+            if one.tenant != query.tenant or not self._policy.permits(access, one.header):
+                return LeftOutReason.PERMISSION
+        if query.as_of is None:
+            return None if original.superseded_at is None else LeftOutReason.STALE
+        began, ended = original.recorded_at, original.superseded_at
+        current_then = began <= query.as_of and (ended is None or query.as_of < ended)
+        return None if current_then else LeftOutReason.FILTER
+
+
+def _question(query: RecallQuery) -> str:
+    return " ".join((query.question, *query.subjects)) if query.subjects else query.question
+
+
+def _merged(lists: Iterable[list[VectorMatch]], depth: int) -> list[Scored]:
+    """Merge the answers to alternative filters: each id once, best first."""
+    best: dict[EntryId, float] = {}
+    for matches in lists:
+        for match in matches:
+            best[match.id] = max(match.score, best.get(match.id, match.score))
+    return best_first(Scored(entry_id, score) for entry_id, score in best.items())[:depth]
+
+
+def _mode(dense: DenseQuery, *, asked_sparse: bool) -> tuple[RecallMode, str]:
+    if dense.vector is None:
+        return RecallMode.SPARSE, dense.reason
+    return (RecallMode.HYBRID, "") if asked_sparse else (RecallMode.DENSE, "")
+
+
+def _answer(
+    judged: list[tuple[Fused, LeftOutReason | None]],
+    resolved: Mapping[EntryId, Original],
+    query: RecallQuery,
+    mode: tuple[RecallMode, str],
+    dense: DenseQuery,
+) -> Recalled:
+    entries: list[RecalledEntry] = []
+    left_out: list[LeftOut] = []
+    for one, verdict in judged:
+        reason = verdict
+        if reason is None and len(entries) == query.limit:
+            reason = LeftOutReason.RANK
+        if reason is None:
+            entries.append(_recalled(one, resolved[one.id]))
+        elif len(left_out) < LEFT_OUT_MAX:
+            original = resolved.get(one.id)
+            entry_id = one.id if original is None else original.entry_id
+            left_out.append(LeftOut(entry_id=entry_id, reason=reason))
+    vector = dense.vector
+    return Recalled(
+        entries=tuple(entries),
+        mode=mode[0],
+        mode_reason=mode[1],
+        left_out=tuple(left_out),
+        left_out_count=len(judged) - len(entries),
+        embedding_tuple=dense.embedding_tuple,
+        query_vector=None if vector is None else tuple(vector),
+    )
+
+
+def _recalled(fused: Fused, original: Original) -> RecalledEntry:
+    return RecalledEntry(
+        entry_id=original.entry_id,
+        version=original.version,
+        digest=original.digest,
+        text=original.text,
+        score=fused.score,
+        ranks=fused.ranks,
+        scope=original.scope,
+        kind=original.kind,
+        sensitivity=original.sensitivity,
+        subjects=original.subjects,
+        metadata=dict(original.metadata),
+        recorded_at=original.recorded_at,
+    )

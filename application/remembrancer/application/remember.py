@@ -1,0 +1,201 @@
+"""Use case: remember entries."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from remembrancer.application.embedders import Embedders
+from remembrancer.application.entry_index import EntryIndex
+from remembrancer.application.load import append
+from remembrancer.application.ports import (
+    Clock,
+    EntryVault,
+    EventLog,
+    Original,
+    Randomness,
+    TokenCounter,
+    Transactions,
+    VectorIndexes,
+)
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.entry import MemoryEntry, NewEntry
+from remembrancer.domain.errors import EntryErasedError, IdempotencyConflictError
+from remembrancer.domain.identity import EntryId, entry_id_for_key
+from remembrancer.domain.original_digest import SALT_BYTES, original_digest
+from remembrancer.domain.vector import Vector
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) as long work goes on."""
+
+EMBEDDED_AT_ONCE = 512
+
+
+class EntryWriter:
+    """Makes originals with digest, token count and vector; shared by remember and correct."""
+
+    def __init__(
+        self, *, embedders: Embedders, indexes: VectorIndexes, tokens: TokenCounter
+    ) -> None:
+        self._embedders = embedders
+        self._indexes = indexes
+        self._tokens = tokens
+
+    @property
+    def token_counter(self) -> str:
+        """Name and version of the counter."""
+        return self._tokens.name
+
+    def space(self) -> EmbeddingTuple | None:
+        """Return the space to embed into: the active index's, else the preferred embedder's."""
+        active = self._indexes.active()
+        if active is not None:
+            return active.embedding_tuple
+        preferred = self._embedders.preferred
+        return None if preferred is None else preferred.embedding_tuple
+
+    def measure(
+        self, texts: Sequence[str], space: EmbeddingTuple | None, progress: Progress | None = None
+    ) -> tuple[list[int], list[Vector | None]]:
+        """Return the token count and the vector (or None) of each text."""
+        embedder = None if space is None else self._embedders.of(space)
+        counts: list[int] = []
+        vectors: list[Vector | None] = []
+        for start in range(0, len(texts), EMBEDDED_AT_ONCE):
+            some = texts[start : start + EMBEDDED_AT_ONCE]
+            counts += self._tokens.count_many(some)
+            vectors += [None] * len(some) if embedder is None else embedder.embed_documents(some)
+            if progress is not None:
+                progress(len(counts), len(texts))
+        return counts, vectors
+
+    def prepare_index(self, space: EmbeddingTuple | None) -> bool:
+        """See that an index of ``space`` serves; say whether vectors of it may be written.
+
+        Called inside the writing transaction: another process may have switched since.
+        """
+        active = self._indexes.active()
+        if active is None and space is not None:
+            active = self._indexes.activate(self._indexes.begin(space))
+        return active is not None and active.embedding_tuple == space
+
+
+class Remember:
+    """Event, text, sparse row and vector of new entries, in one transaction."""
+
+    def __init__(  # one port each
+        self,
+        *,
+        log: EventLog,
+        vault: EntryVault,
+        index: EntryIndex,
+        writer: EntryWriter,
+        transactions: Transactions,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._log = log
+        self._vault = vault
+        self._index = index
+        self._writer = writer
+        self._transactions = transactions
+        self._clock = clock
+        self._randomness = randomness
+
+    def __call__(
+        self, entries: Sequence[NewEntry], *, progress: Progress | None = None
+    ) -> list[EntryId]:
+        """Remember ``entries``, all or none; return their ids in order.
+
+        An entry whose idempotency key already names one with the same content is that one.
+
+        Raises:
+            IdempotencyConflictError: a key names an entry with other content.
+            EntryErasedError: a key names an entry that was erased.
+        """
+        space = self._writer.space()
+        counts, vectors = self._writer.measure([entry.text for entry in entries], space, progress)
+        ids = [self._id_of(entry) for entry in entries]
+        with self._transactions.begin():
+            fresh = self._fresh(entries, ids)
+            at = self._clock.now()
+            originals = [self._original(entries[i], ids[i], counts[i], at) for i in fresh]
+            if originals:
+                append(self._log, *map(_remembered, originals))
+                self._vault.keep(originals)
+                store = self._index.serving() if self._writer.prepare_index(space) else None
+                self._index.add(originals, [vectors[i] for i in fresh], store)
+        return ids
+
+    def _id_of(self, entry: NewEntry) -> EntryId:
+        if entry.idempotency_key is None:
+            return EntryId(self._randomness.uuid())
+        return entry_id_for_key(entry.tenant, entry.owner, entry.idempotency_key)
+
+    def _fresh(self, entries: Sequence[NewEntry], ids: Sequence[EntryId]) -> list[int]:
+        """Return the places of entries that aren't here yet."""
+        keyed = {
+            ids[i]: entry for i, entry in enumerate(entries) if entry.idempotency_key is not None
+        }
+        if not keyed:
+            return list(range(len(entries)))
+        first = self._vault.versions([(entry_id, 1) for entry_id in keyed])
+        fresh, seen = [], dict[EntryId, NewEntry]()
+        for i, entry in enumerate(entries):
+            entry_id = ids[i]
+            known = first.get((entry_id, 1))
+            if known is not None:
+                if not _same_content(entry, known):
+                    raise IdempotencyConflictError(entry_id)
+            elif entry_id in seen:
+                if entry != seen[entry_id]:
+                    raise IdempotencyConflictError(entry_id)
+            else:
+                if entry.idempotency_key is not None:
+                    self._refuse_erased(entry.tenant, entry_id)
+                    seen[entry_id] = entry
+                fresh.append(i)
+        return fresh
+
+    def _refuse_erased(self, tenant: str, entry_id: EntryId) -> None:
+        stream = MemoryEntry.create_id(tenant, entry_id)
+        if next(iter(self._log.read(stream)), None) is not None:
+            raise EntryErasedError(entry_id)
+
+    def _original(self, entry: NewEntry, entry_id: EntryId, tokens: int, at: datetime) -> Original:
+        salt = self._randomness.bytes(SALT_BYTES)
+        return Original(
+            tenant=entry.tenant,
+            owner=entry.owner,
+            entry_id=entry_id,
+            version=1,
+            scope=entry.scope,
+            kind=entry.kind,
+            sensitivity=entry.sensitivity,
+            text=entry.text,
+            salt=salt,
+            digest=original_digest(salt, entry.text),
+            tokens=tokens,
+            token_counter=self._writer.token_counter,
+            subjects=entry.subjects,
+            metadata=entry.metadata,
+            recorded_at=at,
+        )
+
+
+def _remembered(original: Original) -> MemoryEntry:
+    return MemoryEntry.remember(
+        original.header,
+        digest=original.digest,
+        length=len(original.text.encode()),
+        at=original.recorded_at,
+    )
+
+
+def _same_content(entry: NewEntry, known: Original) -> bool:
+    return (
+        entry.text == known.text
+        and entry.scope == known.scope
+        and entry.kind == known.kind
+        and entry.sensitivity is known.sensitivity
+        and entry.subjects == known.subjects
+        and entry.metadata == dict(known.metadata)
+    )
