@@ -14,7 +14,17 @@
     │   ├── BudgetTooSmallError       required items don't fit the token budget
     │   ├── SealBrokenError           sealed bytes can't be opened with this key and identity
     │   ├── TupleMismatchError        a vector of one space met an index of another
-    │   └── NotAdmittedError          a configuration isn't admitted
+    │   ├── NotAdmittedError          a configuration isn't admitted
+    │   ├── StaleGenerationError      the cache context changed meanwhile, see
+    │   └── SpendRefusedError         remembrancer.domain.spend_errors
+    │       ├── OverMoneyCeilingError
+    │       ├── OverRequestCeilingError
+    │       ├── QueryPendingError
+    │       ├── ReservationReusedError
+    │       ├── ReservationNotPendingError
+    │       ├── ReservationUnknownError
+    │       ├── ChargeNotLoweredError
+    │       └── ReservationNotUnknownError
     ├── RecordError                   a stored event can't be read as one of ours
     │   ├── UnknownTopicError
     │   └── MalformedRecordError
