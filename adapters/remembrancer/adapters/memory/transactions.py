@@ -24,33 +24,40 @@ class MemoryTransactions(Transactions):
         self._lock = threading.RLock()
         # What follows is only touched by the thread that holds the lock.
         self._undos: list[Callable[[], None]] = []
-        self._depth = 0
-        self._doomed = False
+        self._doom: BaseException | None = None
+        self._writes = 0
+        self._reads = 0
         self._writer: int | None = None
 
     @override
     @contextmanager
     def begin(self) -> Generator[None]:
         with self._lock:
-            self._enter()
+            if self._reads and not self._writes:
+                raise RuntimeError("a write transaction can't begin inside a snapshot")
+            self._writes += 1
+            self._writer = threading.get_ident()
             try:
                 yield
-            except BaseException:
-                self._doomed = True
+                if self._writes == 1:
+                    self._raise_if_doomed()
+            except BaseException as error:
+                self._doom = self._doom or error
                 raise
             finally:
-                doomed = self._leave()
-            if doomed:
-                raise RuntimeError(
-                    "a nested transaction block failed and its error was swallowed: "
-                    "everything was rolled back"
-                )
+                self._writes -= 1
+                if not self._writes:
+                    self._end()
 
     @override
     @contextmanager
     def snapshot(self) -> Generator[None]:
         with self._lock:
-            yield
+            self._reads += 1
+            try:
+                yield
+            finally:
+                self._reads -= 1
 
     @override
     def scrub(self) -> bool:
@@ -68,18 +75,13 @@ class MemoryTransactions(Transactions):
             raise RuntimeError("no transaction is open in this thread")
         self._undos.append(undo)
 
-    def _enter(self) -> None:
-        self._depth += 1
-        self._writer = threading.get_ident()
+    def _raise_if_doomed(self) -> None:
+        if self._doom is not None:
+            raise self._doom  # Somebody further out swallowed it.
 
-    def _leave(self) -> bool:
-        """Close one block; return whether the outermost one had to roll back."""
-        self._depth -= 1
-        if self._depth:
-            return False
-        undos, doomed = self._undos, self._doomed
-        self._undos, self._doomed, self._writer = [], False, None
+    def _end(self) -> None:
+        undos, doomed = self._undos, self._doom is not None
+        self._undos, self._doom, self._writer = [], None, None
         if doomed:
             for undo in reversed(undos):
                 undo()
-        return doomed

@@ -1,0 +1,1 @@
+"""Who may see what, unless a host injects a policy of its own."""

@@ -1,0 +1,1 @@
+"""Authenticated encryption of what has to stand in the log."""

@@ -1,0 +1,110 @@
+"""An original as a row of the vault, and back."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from remembrancer.application.ports.entry_vault import Original
+from remembrancer.domain.canonical_json import canonical_json
+from remembrancer.domain.errors import StoreCorruptError
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.original_digest import SALT_BYTES
+from remembrancer.domain.sensitivity import Sensitivity
+
+NEVER = 2**63 - 1
+"""Stands in ``superseded_at`` while a version is current."""
+
+DIGEST_BYTES = 32
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+Row = tuple[Any, ...]
+"""Values in the order of the columns of ``kept_original``."""
+
+
+def to_microseconds(at: datetime) -> int:
+    """Return microseconds since 1970, UTC."""
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def to_values(original: Original, *, owned_scope: int) -> Row:
+    """Return what is inserted for a version that is current."""
+    entry_id = original.entry_id.bytes
+    return (
+        entry_id,
+        entry_id,
+        original.version,
+        owned_scope,
+        original.kind,
+        original.sensitivity.value,
+        to_microseconds(original.recorded_at),
+        NEVER,
+        original.tokens,
+        original.token_counter,
+        bytes.fromhex(original.digest),
+        original.salt,
+        canonical_json(original.subjects).decode() if original.subjects else "[]",
+        canonical_json(original.metadata).decode() if original.metadata else "{}",
+        original.reason,
+        original.text,
+    )
+
+
+def to_original(row: Row, *, store: str) -> Original:
+    """Read a row of ``kept_original``.
+
+    Raises:
+        StoreCorruptError: a value can't have been written by :func:`to_values`.
+    """
+    try:
+        return _original(row)
+    except (TypeError, ValueError, OverflowError):
+        # Not chained: the error of a JSON decoder holds the whole document.
+        problem = "an original in the vault is damaged"
+    raise StoreCorruptError(store=store, problem=problem)
+
+
+def _original(row: Row) -> Original:
+    _, entry_id, version, tenant, owner, scope, kind, sensitivity, recorded_at, *rest = row
+    superseded_at, tokens, counter, digest, salt, subjects, metadata, reason, text = rest
+    if None in row or len(digest) != DIGEST_BYTES or len(salt) != SALT_BYTES or version < 1:
+        raise ValueError("not a row of ours")
+    return Original(
+        tenant=tenant,
+        owner=owner,
+        entry_id=EntryId(UUID(bytes=entry_id)),
+        version=version,
+        scope=scope,
+        kind=kind,
+        sensitivity=Sensitivity(sensitivity),
+        text=text,
+        salt=salt,
+        digest=digest.hex(),
+        tokens=tokens,
+        token_counter=counter,
+        subjects=() if subjects == "[]" else _subjects(subjects),
+        metadata={} if metadata == "{}" else _metadata(metadata),
+        reason=reason,
+        recorded_at=_EPOCH + timedelta(microseconds=recorded_at),
+        superseded_at=(
+            None if superseded_at == NEVER else _EPOCH + timedelta(microseconds=superseded_at)
+        ),
+    )
+
+
+def _subjects(stored: str) -> tuple[str, ...]:
+    subjects = json.loads(stored)
+    if not isinstance(subjects, list) or not all(isinstance(item, str) for item in subjects):
+        raise ValueError("not a list of strings")
+    return tuple(subjects)
+
+
+def _metadata(stored: str) -> Mapping[str, str]:
+    metadata = json.loads(stored)
+    if not isinstance(metadata, dict) or not all(
+        isinstance(value, str) for value in metadata.values()
+    ):
+        raise ValueError("not an object of strings")
+    return metadata
