@@ -1,0 +1,70 @@
+"""Embedding in this process, offline: the mean of a static model's token rows."""
+
+from array import array
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+from remembrancer.adapters.wordllama.static_model import (
+    DIMENSIONS,
+    MODEL,
+    PACKAGE,
+    WEIGHTS_SHA256,
+    StaticModel,
+)
+from remembrancer.application.ports.embedder import Embedder
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.vector import Vector
+
+INPUT_PREPARATION = "plain-runs4096@1"
+"""The text as it is, whole; only runs of over 4,096 characters without a space are cut."""
+
+_ROWS_AT_ONCE = 4_096
+"""2 MB of rows: bounds the memory that a long text takes."""
+
+
+class WordLlamaEmbedder(Embedder):
+    """Vectors that are the same to the last bit, alone or among others, on every machine.
+
+    Rows are float16 numbers, all of them multiples of 2^-24 below 16, so that sums of up to
+    2^25 of them are exact in float64 and their order doesn't matter; one division and one
+    rounding to float32 remain.
+    """
+
+    def __init__(self, *, model: StaticModel) -> None:
+        self._model = model
+        self._tuple = EmbeddingTuple(
+            provider=PACKAGE,
+            model=MODEL,
+            model_revision=f"sha256:{WEIGHTS_SHA256[:16]}",
+            dimensions=DIMENSIONS,
+            input_preparation=INPUT_PREPARATION,
+        )
+
+    @property
+    @override
+    def embedding_tuple(self) -> EmbeddingTuple:
+        return self._tuple
+
+    @override
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        return [self._embed(text) for text in texts]
+
+    @override
+    def embed_query(self, text: str) -> Vector | None:
+        return self._embed(text)
+
+    def _embed(self, text: str) -> "array[float] | None":
+        """Return the mean of the text's rows; None for one that is empty or only white space."""
+        if not text or text.isspace():
+            return None
+        import numpy as np  # noqa: PLC0415 -- 70 ms: only when something is embedded
+
+        weights = self._model.weights()
+        ids = np.frombuffer(self._model.token_ids(text), dtype=np.intc)
+        total = np.zeros(DIMENSIONS)
+        for start in range(0, len(ids), _ROWS_AT_ONCE):
+            rows = weights.take(ids[start : start + _ROWS_AT_ONCE], axis=0)
+            total += np.add.reduce(rows, axis=0, dtype=np.float64)
+        mean = (total / len(ids)).astype(np.float32)
+        return array("f", mean.tobytes()) if mean.any() else None
