@@ -121,6 +121,21 @@ def test_the_tuple_names_model_and_preparation() -> None:
     }
 
 
+def test_fewer_dimensions_are_the_first_ones_in_a_space_of_their_own() -> None:
+    whole, part = WordLlamaEmbedder(model=MODEL), WordLlamaEmbedder(model=MODEL, dimensions=64)
+
+    vector, shorter = whole.embed_query("some text"), part.embed_query("some text")
+
+    assert vector is not None
+    assert shorter == vector[:64]
+    assert part.embedding_tuple.digest != whole.embedding_tuple.digest
+
+
+def test_dimensions_that_the_model_lacks_are_refused() -> None:
+    with pytest.raises(SettingsError, match="64, 128, 256"):
+        WordLlamaEmbedder(model=MODEL, dimensions=384)
+
+
 def test_a_missing_model_file_says_what_to_do(tmp_path: Path) -> None:
     embedder = WordLlamaEmbedder(model=StaticModel(folder=tmp_path))
 

@@ -14,10 +14,13 @@ from remembrancer.adapters.wordllama.static_model import (
 )
 from remembrancer.application.ports.embedder import Embedder
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.errors import SettingsError
 from remembrancer.domain.vector import Vector
 
 INPUT_PREPARATION = "plain-runs4096@1"
 """The text as it is, whole; only runs of over 4,096 characters without a space are cut."""
+
+DIMENSIONS_OFFERED = (64, 128, DIMENSIONS)
 
 _ROWS_AT_ONCE = 4_096
 """2 MB of rows: bounds the memory that a long text takes."""
@@ -31,13 +34,25 @@ class WordLlamaEmbedder(Embedder):
     rounding to float32 remain.
     """
 
-    def __init__(self, *, model: StaticModel) -> None:
+    def __init__(self, *, model: StaticModel, dimensions: int = DIMENSIONS) -> None:
+        """Use the first ``dimensions`` of each row.
+
+        The model was trained so that its first 64 and 128 dimensions are models of their own.
+
+        Raises:
+            SettingsError: it has no such number of dimensions.
+        """
+        if dimensions not in DIMENSIONS_OFFERED:
+            raise SettingsError(
+                setting="embedder.dimensions",
+                problem=f"{MODEL} offers {', '.join(map(str, DIMENSIONS_OFFERED))}",
+            )
         self._model = model
         self._tuple = EmbeddingTuple(
             provider=PACKAGE,
             model=MODEL,
             model_revision=f"sha256:{WEIGHTS_SHA256[:16]}",
-            dimensions=DIMENSIONS,
+            dimensions=dimensions,
             input_preparation=INPUT_PREPARATION,
         )
 
@@ -66,5 +81,5 @@ class WordLlamaEmbedder(Embedder):
         for start in range(0, len(ids), _ROWS_AT_ONCE):
             rows = weights.take(ids[start : start + _ROWS_AT_ONCE], axis=0)
             total += np.add.reduce(rows, axis=0, dtype=np.float64)
-        mean = (total / len(ids)).astype(np.float32)
+        mean = (total[: self._tuple.dimensions] / len(ids)).astype(np.float32)
         return array("f", mean.tobytes()) if mean.any() else None
