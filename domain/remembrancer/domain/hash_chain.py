@@ -6,6 +6,12 @@ zero bytes.  The hash of an event is SHA-256 over the predecessor's hash, the to
 """
 
 import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NoReturn
+from uuid import UUID
+
+from remembrancer.domain.errors import MalformedRecordError
 
 GENESIS = bytes(32)
 """Predecessor of the first event of every stream."""
@@ -14,3 +20,47 @@ GENESIS = bytes(32)
 def event_hash(predecessor: bytes, topic: str, state: bytes) -> bytes:
     """Return the hash of a stored event, 32 bytes."""
     return hashlib.sha256(b"".join((predecessor, topic.encode(), b"\0", state))).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One stored event as the chain sees it."""
+
+    version: int
+    topic: str
+    state: bytes
+    predecessor: bytes
+    """Hash of the event before it in the stream, as recorded."""
+    own: bytes
+    """Its own hash, as recorded."""
+
+
+def check_chain(stream_id: UUID, links: Iterable[Link], *, before: Link | None = None) -> None:
+    """See that nothing of a stream was altered, taken out or put in.
+
+    Args:
+        stream_id: whose events these are.
+        links: consecutive events of the stream, in order.
+        before: the event just before the first of them; None where the stream begins.
+
+    Raises:
+        MalformedRecordError: the chain is broken, and at which version.
+    """
+    previous = GENESIS if before is None else before.own
+    version = None if before is None else before.version
+    for link in links:
+        if version is not None and link.version != version + 1:
+            _broken(stream_id, link, "the event before it is missing")
+        if link.predecessor != previous:
+            _broken(stream_id, link, "it doesn't follow the event before it")
+        if event_hash(previous, link.topic, link.state) != link.own:
+            _broken(stream_id, link, "it isn't what was recorded")
+        previous, version = link.own, link.version
+
+
+def _broken(stream_id: UUID, link: Link, problem: str) -> NoReturn:
+    raise MalformedRecordError(
+        stream_id=stream_id,
+        version=link.version,
+        problem=f"the chain of hashes is broken: {problem}",
+    )

@@ -7,7 +7,7 @@ connections is told in :mod:`remembrancer.adapters.sqlite.forking`.
 
 import os
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Self
@@ -116,6 +116,17 @@ class Database:
         """Begin a snapshot, or join the snapshot or write transaction that this thread has."""
         return self._read(self._mine())
 
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call back once this thread's open write transaction has been committed, if it is.
+
+        Raises:
+            RuntimeError: a bug of ours: no write transaction is open.
+        """
+        mine = self._mine()
+        if not mine.writing:
+            raise RuntimeError("no write transaction is open in this thread")
+        mine.calls.append(call)
+
     def scrub(self) -> bool:
         """Copy the write-ahead log into the file and cut it to nothing.
 
@@ -158,17 +169,17 @@ class Database:
     def pause(self, wait_s: float) -> None:
         """Before a fork: let no thread of this process begin, wait for those that are inside."""
         self._opening.acquire()
-        self._paused = [
+        self._paused.extend(
             thread
             for thread in list(self._threads)
             if thread is not self._local_state() and thread.gate.acquire(timeout=wait_s)
-        ]
+        )
 
     def resume(self) -> None:
         """After a fork, in the parent: go on."""
         for thread in self._paused:
             thread.gate.release()
-        self._paused = []
+        self._paused.clear()
         self._opening.release()
 
     def leave_parents_connections(self) -> None:
@@ -240,8 +251,12 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            else:
+                calls = mine.calls
             finally:
-                mine.depth, mine.writing, mine.doom = 0, False, None
+                mine.depth, mine.writing, mine.doom, mine.calls = 0, False, None, []
+        for call in calls:
+            call()
 
     @contextmanager
     def _read(self, mine: "_Thread") -> Generator[apsw.Connection]:
@@ -284,7 +299,16 @@ class Database:
 class _Thread:
     """One thread's connection and its transaction; dropped, and so closed, with the thread."""
 
-    __slots__ = ("__weakref__", "connection", "depth", "doom", "gate", "immutable", "writing")
+    __slots__ = (
+        "__weakref__",
+        "calls",
+        "connection",
+        "depth",
+        "doom",
+        "gate",
+        "immutable",
+        "writing",
+    )
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
@@ -292,6 +316,9 @@ class _Thread:
         self.depth = 0
         self.writing = False
         self.doom: BaseException | None = None
+        """The first error of a joined block."""
+        self.calls: list[Callable[[], None]] = []
+        """What to call after the commit."""
         self.gate = threading.Lock()
         """Held while the thread is inside a transaction, or while it must not begin one."""
 

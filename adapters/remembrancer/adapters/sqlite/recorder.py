@@ -1,0 +1,348 @@
+"""The event-sourcing library's recorders, over one SQLite file.
+
+What differs from the library's own: apsw instead of the standard module; events are chained by
+hash and checked on reading; triggers keep them; a stream has no gaps; and nothing is tried again:
+after a lock or a broken commit the caller reads back and decides.
+"""
+
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import apsw
+from eventsourcing.persistence import (
+    AggregateRecorder,
+    ApplicationRecorder,
+    IntegrityError,
+    ListenNotifySubscription,
+    Notification,
+    ProcessRecorder,
+    StoredEvent,
+    Subscription,
+    Tracking,
+    TrackingRecorder,
+)
+from typing_extensions import override
+
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.domain.hash_chain import GENESIS, Link, check_chain, event_hash
+
+POLL_S = 0.1
+"""How often a subscription looks for events of other processes."""
+
+_INSERT = (
+    "INSERT INTO stored_events (originator_id, originator_version, topic, state,"
+    " predecessor_hash, event_hash) VALUES (?, ?, ?, ?, ?, ?)"
+)
+_SELECT = (
+    "SELECT originator_version, topic, state, predecessor_hash, event_hash FROM stored_events"
+    " WHERE originator_id = ?"
+)
+_HEAD = (
+    "SELECT originator_version, event_hash FROM stored_events WHERE originator_id = ?"
+    " ORDER BY originator_version DESC LIMIT 1"
+)
+_NOTIFICATIONS = (
+    "SELECT notification_id, originator_id, originator_version, topic, state FROM stored_events"
+)
+_TRACK = (
+    "INSERT INTO tracking (application_name, notification_id) VALUES (?, ?)"
+    " ON CONFLICT (application_name) DO UPDATE SET notification_id = excluded.notification_id"
+)
+
+_Head = tuple[int, bytes]
+
+
+class SqliteSnapshotRecorder(AggregateRecorder):
+    """Snapshots: a cache, not chained."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    @override
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], **kwargs: Any
+    ) -> Sequence[int] | None:
+        with _conflicts(), self._database.write() as connection:
+            connection.executemany(
+                "INSERT INTO stored_snapshots VALUES (?, ?, ?, ?)",
+                [
+                    (_key(one.originator_id), one.originator_version, one.topic, one.state)
+                    for one in stored_events
+                ],
+            )
+        return None
+
+    @override
+    def select_events(
+        self,
+        originator_id: UUID | str,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        statement, values = _within(
+            "SELECT originator_version, topic, state FROM stored_snapshots"
+            " WHERE originator_id = ?",
+            [_key(originator_id)],
+            gt=gt,
+            lte=lte,
+            desc=desc,
+            limit=limit,
+        )
+        with self._database.read() as connection:
+            return [
+                StoredEvent(originator_id, version, topic, state)
+                for version, topic, state in connection.execute(statement, values)
+            ]
+
+
+class SqliteAggregateRecorder(AggregateRecorder):
+    """Streams of chained events."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    @override
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], **kwargs: Any
+    ) -> Sequence[int] | None:
+        with _conflicts(), self._database.write() as connection:
+            self._insert(connection, stored_events, **kwargs)
+        return None
+
+    @override
+    def select_events(
+        self,
+        originator_id: UUID | str,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        """Read a stream, or a part of it, and check its chain.
+
+        Raises:
+            MalformedRecordError: the chain is broken.
+        """
+        key = _key(originator_id)
+        statement, values = _within(_SELECT, [key], gt=gt, lte=lte, desc=desc, limit=limit)
+        before = None
+        with self._database.read() as connection:
+            links = [Link(*row) for row in connection.execute(statement, values)]
+            in_order = links[::-1] if desc else links
+            if in_order and (gt is not None or desc):
+                before = _link_before(connection, key, in_order[0].version)
+        check_chain(UUID(bytes=key), in_order, before=before)
+        return [StoredEvent(originator_id, one.version, one.topic, one.state) for one in links]
+
+    def _insert(
+        self, connection: apsw.Connection, stored_events: Sequence[StoredEvent], **_: Any
+    ) -> int:
+        """Insert within the open transaction; return the last number given out."""
+        heads: dict[bytes, _Head | None] = {}
+        rows = []
+        for one in stored_events:
+            key = _key(one.originator_id)
+            head = heads[key] if key in heads else connection.execute(_HEAD, (key,)).fetchone()
+            version = one.originator_version
+            if head is not None and version != head[0] + 1:
+                raise IntegrityError(f"the stream is at version {head[0]}, not before {version}")
+            predecessor = GENESIS if head is None else head[1]
+            own = event_hash(predecessor, one.topic, one.state)
+            rows.append((key, version, one.topic, one.state, predecessor, own))
+            heads[key] = (version, own)
+        connection.executemany(_INSERT, rows)
+        return connection.last_insert_rowid() if rows else 0
+
+
+class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
+    """Chained events, also in one total order: numbers in the order of commits, without holes."""
+
+    def __init__(self, *, database: Database) -> None:
+        super().__init__(database=database)
+        self._listening: set[threading.Event] = set()
+
+    @override
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], **kwargs: Any
+    ) -> Sequence[int] | None:
+        with _conflicts(), self._database.write() as connection:
+            last = self._insert(connection, stored_events, **kwargs)
+            self._database.after_commit(self._wake)
+        return list(range(last - len(stored_events) + 1, last + 1)) if stored_events else []
+
+    @override
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        conditions, values = [], list[int | str]()
+        if start is not None:
+            conditions.append(
+                "notification_id >= ?" if inclusive_of_start else "notification_id > ?"
+            )
+            values.append(start)
+        if stop is not None:
+            conditions.append("notification_id <= ?")
+            values.append(stop)
+        if topics:
+            conditions.append(f"topic IN ({', '.join('?' * len(topics))})")
+            values.extend(topics)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        statement = f"{_NOTIFICATIONS}{where} ORDER BY notification_id LIMIT ?"
+        with self._database.read() as connection:
+            return [
+                Notification(UUID(bytes=key), version, topic, state, number)
+                for number, key, version, topic, state in connection.execute(
+                    statement, (*values, limit)
+                )
+            ]
+
+    @override
+    def max_notification_id(self) -> int | None:
+        with self._database.read() as connection:
+            last: int | None = connection.execute(
+                "SELECT max(notification_id) FROM stored_events"
+            ).get
+            return last
+
+    @override
+    def subscribe(
+        self, gt: int | None = None, topics: Sequence[str] = ()
+    ) -> Subscription[ApplicationRecorder]:
+        return SqliteSubscription(recorder=self, gt=gt, topics=topics)
+
+    def listen(self, event: threading.Event) -> None:
+        """Set ``event`` after each commit of this recorder."""
+        self._listening.add(event)
+
+    def unlisten(self, event: threading.Event) -> None:
+        """Stop doing so."""
+        self._listening.discard(event)
+
+    def _wake(self) -> None:
+        for event in list(self._listening):
+            event.set()
+
+
+class SqliteSubscription(ListenNotifySubscription[SqliteApplicationRecorder]):
+    """Follows the log: this process's commits at once, others' within :data:`POLL_S`."""
+
+    def __init__(
+        self, *, recorder: SqliteApplicationRecorder, gt: int | None, topics: Sequence[str]
+    ) -> None:
+        super().__init__(recorder=recorder, gt=gt, topics=topics)
+        recorder.listen(self._has_been_notified)
+
+    @override
+    def stop(self) -> None:
+        super().stop()
+        self._recorder.unlisten(self._has_been_notified)
+
+    @override
+    def _loop_on_pull(self) -> None:
+        try:
+            while not self._has_been_stopped:
+                self._pull()
+                self._has_been_notified.wait(POLL_S)
+        except BaseException as error:  # noqa: BLE001 - raised again where the caller iterates
+            self._thread_error = self._thread_error or error
+            self.stop()
+
+
+class SqliteTrackingRecorder(TrackingRecorder):
+    """How far projections have come; a position only rises."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    @override
+    def insert_tracking(self, tracking: Tracking) -> None:
+        with _conflicts(), self._database.write() as connection:
+            _track(connection, tracking)
+
+    @override
+    def max_tracking_id(self, application_name: str) -> int | None:
+        with self._database.read() as connection:
+            position: int | None = connection.execute(
+                "SELECT notification_id FROM tracking WHERE application_name = ?",
+                (application_name,),
+            ).get
+            return position
+
+
+class SqliteProcessRecorder(SqliteTrackingRecorder, SqliteApplicationRecorder, ProcessRecorder):
+    """Events and the position they were derived from, in one transaction."""
+
+    def __init__(self, *, database: Database) -> None:
+        SqliteApplicationRecorder.__init__(self, database=database)
+
+    @override
+    def _insert(
+        self,
+        connection: apsw.Connection,
+        stored_events: Sequence[StoredEvent],
+        *,
+        tracking: Tracking | None = None,
+        **kwargs: Any,
+    ) -> int:
+        last = super()._insert(connection, stored_events, **kwargs)
+        if tracking is not None:
+            _track(connection, tracking)
+        return last
+
+
+def _track(connection: apsw.Connection, tracking: Tracking) -> None:
+    connection.execute(_TRACK, (tracking.application_name, tracking.notification_id))
+
+
+def _key(originator_id: UUID | str) -> bytes:
+    return originator_id.bytes if isinstance(originator_id, UUID) else UUID(originator_id).bytes
+
+
+def _link_before(connection: apsw.Connection, key: bytes, version: int) -> Link | None:
+    row = connection.execute(
+        f"{_SELECT} AND originator_version = ?", (key, version - 1)
+    ).fetchone()
+    return None if row is None else Link(*row)
+
+
+def _within(
+    statement: str,
+    values: list[Any],
+    *,
+    gt: int | None,
+    lte: int | None,
+    desc: bool,
+    limit: int | None,
+) -> tuple[str, list[Any]]:
+    if gt is not None:
+        statement += " AND originator_version > ?"
+        values.append(gt)
+    if lte is not None:
+        statement += " AND originator_version <= ?"
+        values.append(lte)
+    statement += " ORDER BY originator_version" + (" DESC" if desc else "")
+    if limit is not None:
+        statement += " LIMIT ?"
+        values.append(limit)
+    return statement, values
+
+
+@contextmanager
+def _conflicts() -> Generator[None]:
+    try:
+        yield
+    except apsw.ConstraintError as error:
+        raise IntegrityError(str(error)) from error

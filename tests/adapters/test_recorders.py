@@ -1,0 +1,98 @@
+"""The recorder and factory suites that the event-sourcing library ships, over ours."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from eventsourcing.persistence import (
+    AggregateRecorder,
+    ApplicationRecorder,
+    ProcessRecorder,
+    TrackingRecorder,
+)
+from eventsourcing.tests import persistence as library
+from eventsourcing.utils import Environment
+
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.factory import SqliteFactory
+from remembrancer.adapters.sqlite.recorder import (
+    SqliteAggregateRecorder,
+    SqliteApplicationRecorder,
+    SqliteProcessRecorder,
+    SqliteTrackingRecorder,
+)
+
+
+class _OnSqlite:
+    @pytest.fixture(autouse=True)
+    def _database(self, tmp_path: Path) -> Iterator[None]:
+        with Database.open(tmp_path / "memory.db") as self.database:
+            yield
+
+
+class TestSqliteAggregateRecorder(_OnSqlite, library.AggregateRecorderTestCase):
+    def create_recorder(self) -> AggregateRecorder:
+        return SqliteAggregateRecorder(database=self.database)
+
+
+class TestSqliteApplicationRecorder(
+    _OnSqlite, library.ApplicationRecorderTestCase[SqliteApplicationRecorder]
+):
+    def create_recorder(self) -> SqliteApplicationRecorder:
+        return SqliteApplicationRecorder(database=self.database)
+
+    def test_insert_subscribe(self) -> None:
+        self.optional_test_insert_subscribe()
+
+
+class TestSqliteTrackingRecorder(_OnSqlite, library.TrackingRecorderTestCase):
+    def create_recorder(self) -> TrackingRecorder:
+        return SqliteTrackingRecorder(database=self.database)
+
+
+class TestSqliteProcessRecorder(_OnSqlite, library.ProcessRecorderTestCase):
+    def create_recorder(self) -> ProcessRecorder:
+        return SqliteProcessRecorder(database=self.database)
+
+
+class TestSqliteNotificationsDoNotInterleave(
+    _OnSqlite, library.NonInterleavingNotificationIDsBaseCase
+):
+    def create_recorder(self) -> ApplicationRecorder:
+        return SqliteApplicationRecorder(database=self.database)
+
+
+class OwnTrackingRecorder(SqliteTrackingRecorder):
+    """A host's subclass, found by its topic."""
+
+
+class TestSqliteFactory(library.InfrastructureFactoryTestCase[SqliteFactory]):
+    @pytest.fixture(autouse=True)
+    def _environment(self, tmp_path: Path) -> None:
+        # `setUp` of the suite runs before a fixture could, so the path is made here as well.
+        self.path = tmp_path
+
+    def setUp(self) -> None:
+        self.env = Environment("Ours")
+        self.env["PERSISTENCE_MODULE"] = "remembrancer.adapters.sqlite.factory"
+        self.env["SQLITE_DBNAME"] = os.fspath(self.path / "memory.db")
+        super().setUp()
+
+    def expected_factory_class(self) -> type[SqliteFactory]:
+        return SqliteFactory
+
+    def expected_aggregate_recorder_class(self) -> type[AggregateRecorder]:
+        return SqliteAggregateRecorder
+
+    def expected_application_recorder_class(self) -> type[ApplicationRecorder]:
+        return SqliteApplicationRecorder
+
+    def expected_tracking_recorder_class(self) -> type[TrackingRecorder]:
+        return SqliteTrackingRecorder
+
+    def tracking_recorder_subclass(self) -> type[TrackingRecorder]:
+        return OwnTrackingRecorder
+
+    def expected_process_recorder_class(self) -> type[ProcessRecorder]:
+        return SqliteProcessRecorder
