@@ -1,0 +1,18 @@
+"""What every test shares: rewritten asserts in the contract suites, and how Hypothesis runs."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+pytest.register_assert_rewrite("remembrancer.contracts")
+
+# No deadline: two busy cores make an honest example slow.  In CI the same examples every time, so
+# that a red run is about the change.
+settings.register_profile(
+    "remembrancer",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("remembrancer")
