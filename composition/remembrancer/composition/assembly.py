@@ -1,0 +1,83 @@
+"""Opening a memory: the two ways in."""
+
+from pathlib import Path
+
+from remembrancer.application.ports import AccessPolicy, Clock, Embedder, Randomness
+from remembrancer.composition.container import Container
+from remembrancer.composition.facade import Remembrancer
+from remembrancer.composition.settings import Settings, StoreSettings
+
+
+def embedded(
+    path: str | Path,
+    *,
+    policy: AccessPolicy | None = None,
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
+    randomness: Randomness | None = None,
+) -> Remembrancer:
+    """Open the memory in one SQLite file, made if missing; everything works at once, offline.
+
+    ``policy`` may widen what a principal sees within a tenant; ``embedder`` replaces the static
+    model; ``clock`` and ``randomness`` are for tests and replays of whole runs.
+
+    Raises:
+        StoreError: the file can't be opened; the error says why and what to do.
+    """
+    settings = Settings(store=StoreSettings(path=Path(path)))
+    return assembled(
+        settings, policy=policy, embedder=embedder, clock=clock, randomness=randomness
+    )
+
+
+def production(settings: Settings, *, policy: AccessPolicy | None = None) -> Remembrancer:
+    """Open the memory that ``settings`` describe.
+
+    No lookup and no preparer are provided until a configuration is admitted; recall goes by
+    keywords, and by vectors only where the embedder is in this process (design section 8).
+
+    Raises:
+        StoreError: the store can't be opened; the error says why and what to do.
+    """
+    return assembled(settings, policy=policy)
+
+
+def assembled(
+    settings: Settings,
+    *,
+    policy: AccessPolicy | None = None,
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
+    randomness: Randomness | None = None,
+) -> Remembrancer:
+    """Wire every part and open the store; used by the two ways in and by the command line."""
+    container = wired(settings)
+    if policy is not None:
+        container.policy.override(policy)
+    if embedder is not None:
+        container.embedders.override(_only(embedder))
+    if clock is not None:
+        container.clock.override(clock)
+    if randomness is not None:
+        container.randomness.override(randomness)
+    try:
+        container.init_resources()
+    except BaseException:
+        container.shutdown_resources()
+        raise
+    return Remembrancer(container, close=lambda: _shut(container))
+
+
+def wired(settings: Settings) -> Container:
+    """Return the container with nothing opened yet."""
+    return Container(settings=settings)
+
+
+def _shut(container: Container) -> None:
+    container.shutdown_resources()
+
+
+def _only(embedder: Embedder) -> object:
+    from remembrancer.application.embedders import Embedders  # noqa: PLC0415
+
+    return Embedders([embedder])

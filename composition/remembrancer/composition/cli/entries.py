@@ -1,0 +1,161 @@
+"""Commands that change entries: ``init``, ``import``, ``remember``, ``correct``, ``erase``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from remembrancer.composition.cli.options import (
+    AsJson,
+    Config,
+    Db,
+    Opened,
+    Owner,
+    Reason,
+    Scope,
+    SensitivityName,
+    Tenant,
+    opened,
+    pairs_of,
+    sensitivity_of,
+    text_of,
+)
+from remembrancer.domain.entry import NewEntry
+from remembrancer.domain.identity import parse_entry_id
+
+Subjects = Annotated[
+    list[str] | None, typer.Option("--subject", help="Whom or what it is about; repeatable.")
+]
+Meta = Annotated[list[str] | None, typer.Option("--meta", help="key=value; repeatable.")]
+
+
+def init(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
+    """Make an empty memory, or say that one is there."""
+    with opened(db, config, as_json=as_json, new=True) as session:
+        status = session.memory.status()
+        path = session.settings.store.path
+        if as_json:
+            session.out.data({"path": str(path), "entries": status.entries})
+        else:
+            session.out.line(f"{path} is ready: {status.entries} entries.")
+
+
+def remember(
+    text: Annotated[str, typer.Argument(help="The text; - reads standard input.")],
+    kind: Annotated[str, typer.Option("--kind", help="Such as note, decision, core.")] = "note",
+    subject: Subjects = None,
+    meta: Meta = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Idempotency key: a retry makes no second entry.")
+    ] = None,
+    tenant: Tenant = None,
+    owner: Owner = None,
+    scope: Scope = None,
+    sensitivity: SensitivityName = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remember one entry; prints its id."""
+    with opened(db, config, as_json=as_json, new=True) as session:
+        who = session.identity
+        entry_id = session.memory.remember(
+            NewEntry(
+                tenant=tenant or who.tenant,
+                owner=owner or who.owner,
+                scope=scope or who.scope,
+                text=text_of(text),
+                kind=kind,
+                sensitivity=sensitivity_of(sensitivity, who.sensitivity),
+                subjects=tuple(subject or ()),
+                metadata=pairs_of(meta),
+                idempotency_key=key,
+            )
+        )
+        if as_json:
+            session.out.data({"entry_id": str(entry_id)})
+        else:
+            session.out.line(str(entry_id))
+
+
+def correct(
+    entry_id: Annotated[str, typer.Argument(help="The entry's id.")],
+    reason: Reason,
+    text: Annotated[
+        str | None, typer.Option("--text", help="The new text; - reads standard input.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--kind")] = None,
+    subject: Subjects = None,
+    meta: Meta = None,
+    scope: Scope = None,
+    sensitivity: SensitivityName = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a new version in the place of an entry's current one."""
+    with opened(db, config, as_json=as_json) as session:
+        version = session.memory.correct(
+            parse_entry_id(entry_id),
+            reason=reason,
+            text=None if text is None else text_of(text),
+            scope=scope,
+            kind=kind,
+            sensitivity=None
+            if sensitivity is None
+            else sensitivity_of(sensitivity, session.identity.sensitivity),
+            subjects=subject,
+            metadata=None if meta is None else pairs_of(meta),
+        )
+        if as_json:
+            session.out.data({"entry_id": entry_id, "version": version})
+        else:
+            session.out.line(f"{entry_id} is at version {version}.")
+
+
+def erase(
+    entry_id: Annotated[str, typer.Argument(help="The entry's id.")],
+    reason: Reason,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Destroy an entry's text in all its versions; the log keeps that it was."""
+    with opened(db, config, as_json=as_json) as session:
+        erasure = session.memory.erase(parse_entry_id(entry_id), reason=reason)
+        if as_json:
+            session.out.data(
+                {"entry_id": entry_id, "erased": erasure.erased, "pending": erasure.pending}
+            )
+        elif erasure.pending:
+            session.out.line(
+                f"{entry_id} is erased; old pages wait for another reader to finish. "
+                "Run `remembrancer doctor` later to see that they are gone."
+            )
+        else:
+            state = "is erased" if erasure.erased else "was erased before"
+            session.out.line(f"{entry_id} {state}; nothing of it is left in the files.")
+    if erasure.pending:
+        raise typer.Exit(1)
+
+
+def import_(
+    paths: Annotated[list[Path], typer.Argument(help="Markdown and text files, or folders.")],
+    kind: Annotated[str, typer.Option("--kind", help="Kind of the entries.")] = "document",
+    tenant: Tenant = None,
+    owner: Owner = None,
+    scope: Scope = None,
+    sensitivity: SensitivityName = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import documents, one entry per section.
+
+    Importing again changes nothing; an edited section becomes a correction; one that vanished is
+    reported and kept.
+    """
+    with opened(db, config, as_json=as_json, new=True) as session:
+        code = _import(session, paths, kind, tenant, owner, scope, sensitivity)
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,126 @@
+"""Options that several commands share, and the session they open."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from remembrancer.composition.assembly import assembled
+from remembrancer.composition.cli.output import Output
+from remembrancer.composition.facade import Remembrancer
+from remembrancer.composition.settings import IdentitySettings, Settings
+from remembrancer.composition.settings_sources import load_settings
+from remembrancer.domain.errors import InvalidInputError, StoreCorruptError
+from remembrancer.domain.sensitivity import Sensitivity
+
+Db = Annotated[
+    Path | None, typer.Option("--db", help="The memory's file; settings say another by default.")
+]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="Settings file (default: remembrancer.toml).")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+Tenant = Annotated[str | None, typer.Option("--tenant", help="Whose installation.")]
+Owner = Annotated[str | None, typer.Option("--owner", help="Whose memory.")]
+Principal = Annotated[str | None, typer.Option("--principal", help="Who asks.")]
+Scope = Annotated[str | None, typer.Option("--scope", help="A path such as project/alpha.")]
+Scopes = Annotated[
+    list[str] | None,
+    typer.Option("--scope", help="A path that may be read; give several times for more."),
+]
+SensitivityName = Annotated[
+    str | None,
+    typer.Option("--sensitivity", help="public, internal, confidential or restricted."),
+]
+Ceiling = Annotated[
+    str | None, typer.Option("--ceiling", help="Highest sensitivity that may be read.")
+]
+Reason = Annotated[
+    str, typer.Option("--reason", help="A code such as outdated (kept in the log), or words.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a command works with."""
+
+    memory: Remembrancer
+    settings: Settings
+    out: Output
+
+    @property
+    def identity(self) -> IdentitySettings:
+        """Who the command speaks as by default."""
+        return self.settings.identity
+
+
+def read_settings(db: Path | None, config: Path | None, *, read_only: bool = False) -> Settings:
+    """Return the settings with what the command line says over them."""
+    settings = load_settings(config, os.environ)
+    changed = settings.store.model_dump()
+    if db is not None:
+        changed["path"] = db
+    changed["read_only"] = changed["read_only"] or read_only
+    return Settings(
+        store=changed, embedder=settings.embedder, identity=settings.identity
+    )
+
+
+@contextmanager
+def opened(
+    db: Path | None,
+    config: Path | None,
+    *,
+    as_json: bool,
+    read_only: bool = False,
+    new: bool = False,
+) -> Generator[Opened]:
+    """Open the memory for one command; unless ``new``, the file must be there already."""
+    settings = read_settings(db, config, read_only=read_only)
+    path = settings.store.path
+    if not new and settings.store.backend == "sqlite" and not path.exists():
+        raise StoreCorruptError(
+            store=str(path), problem="there is no memory here; make one with `remembrancer init`"
+        )
+    with assembled(settings) as memory:
+        yield Opened(memory, settings, Output(as_json=as_json))
+
+
+def sensitivity_of(name: str | None, default: Sensitivity) -> Sensitivity:
+    """Read a sensitivity from the command line."""
+    if name is None:
+        return default
+    try:
+        return Sensitivity(name.lower())
+    except ValueError:
+        known = ", ".join(level.value for level in Sensitivity)
+        raise InvalidInputError(field="sensitivity", problem=f"must be one of {known}") from None
+
+
+def text_of(text: str) -> str:
+    """Return ``text``, or standard input where it is ``-``.
+
+    Raises:
+        InvalidInputError: standard input isn't UTF-8.
+    """
+    if text != "-":
+        return text
+    try:
+        return typer.get_binary_stream("stdin").read().decode()
+    except UnicodeDecodeError:
+        raise InvalidInputError(field="standard input", problem="isn't UTF-8") from None
+
+
+def pairs_of(values: list[str] | None) -> dict[str, str]:
+    """Read ``key=value`` pairs."""
+    found = {}
+    for value in values or []:
+        key, equals, rest = value.partition("=")
+        if not equals or not key:
+            raise InvalidInputError(field="--meta", problem="must be key=value")
+        found[key] = rest
+    return found

@@ -1,0 +1,269 @@
+"""The facade: what a host holds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from uuid import UUID
+
+from remembrancer.application.erase import Erasure
+from remembrancer.application.ports import Embedder
+from remembrancer.application.reindex import Reindexed
+from remembrancer.application.remember import Progress
+from remembrancer.application.status import Status
+from remembrancer.composition.twin import async_twin
+from remembrancer.domain.context_pack import ContextItem, ContextPack
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.entry import NewEntry
+from remembrancer.domain.errors import InvalidInputError, StoreClosedError
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.l3_selection import Selection
+from remembrancer.domain.recall import RecallContext, Recalled, RecallQuery
+from remembrancer.domain.sensitivity import Sensitivity
+
+if TYPE_CHECKING:
+    from remembrancer.composition.container import Container
+
+
+class Remembrancer:
+    """A memory: entries in, recall and packs out, every choice replayable.
+
+    Safe to share between threads; a context manager.  Methods block; each that waits has an
+    async twin (``aremember`` ...), which runs in a worker thread.  Everything raised derives
+    from :class:`~remembrancer.domain.errors.RemembrancerError`.
+    """
+
+    def __init__(self, container: "Container", *, close: Callable[[], None]) -> None:
+        """Wrap wired parts; hosts call :func:`embedded` or :func:`production` instead."""
+        self._container = container
+        self._close = close
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store; closing again does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._close()
+
+    # -- Entries in, and their life ----------------------------------------
+
+    def remember(self, entry: NewEntry) -> EntryId:
+        """Remember one entry, durably; return its id.
+
+        Raises:
+            IdempotencyConflictError: its key names an entry with other content.
+            StoreError: nothing was kept.
+        """
+        return self._parts().remember()([entry])[0]
+
+    def remember_many(
+        self,
+        entries: Sequence[NewEntry],
+        *,
+        batch_size: int | None = None,
+        progress: Progress | None = None,
+    ) -> list[EntryId]:
+        """Remember entries; return their ids in order.
+
+        All or nothing per batch; without ``batch_size`` all of them are one batch.  ``progress``
+        is called with (done, total).
+        """
+        size = len(entries) if batch_size is None else batch_size
+        if batch_size is not None and batch_size < 1:
+            raise InvalidInputError(field="batch_size", problem="must be 1 or more")
+        remember = self._parts().remember()
+        ids: list[EntryId] = []
+        for start in range(0, len(entries), max(size, 1)):
+            batch = entries[start : start + size]
+            ids += remember(batch, progress=_shifted(progress, start, len(entries)))
+        return ids
+
+    def correct(  # what may change, each by name
+        self,
+        entry_id: UUID,
+        *,
+        reason: str,
+        text: str | None = None,
+        scope: str | None = None,
+        kind: str | None = None,
+        sensitivity: Sensitivity | None = None,
+        subjects: Sequence[str] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> int:
+        """Change what is given, keep the rest; return the version that is current now.
+
+        Raises:
+            UnknownEntryError: there is no such entry.
+            EntryErasedError: it was erased.
+            InvalidInputError: a new value breaks its bounds.
+        """
+        return self._parts().correct()(
+            _entry_id(entry_id),
+            reason=reason,
+            text=text,
+            scope=scope,
+            kind=kind,
+            sensitivity=sensitivity,
+            subjects=None if subjects is None else tuple(subjects),
+            metadata=metadata,
+        )
+
+    def erase(self, entry_id: UUID, *, reason: str) -> Erasure:
+        """Destroy an entry's text in all its versions; erasing again changes nothing.
+
+        ``pending`` in the result means that old pages still lie in the files because a reader
+        holds a snapshot: call :meth:`finish_erasure` later.
+
+        Raises:
+            UnknownEntryError: there never was such an entry.
+        """
+        return self._parts().erase()(_entry_id(entry_id), reason=reason)
+
+    def erase_owner(
+        self, *, tenant: str, owner: str, reason: str, progress: Progress | None = None
+    ) -> Erasure:
+        """Destroy all texts of an owner, and the content of all its sessions."""
+        return (
+            self._parts()
+            .erase()
+            .owner(tenant=tenant, owner=owner, reason=reason, progress=progress)
+        )
+
+    def erase_session(self, session: str, *, tenant: str) -> Erasure:
+        """Destroy a session's query vectors and the host's items of its packs."""
+        return self._parts().erase().session(tenant=tenant, session=session)
+
+    def finish_erasure(self) -> bool:
+        """Clear what erased texts left in the store's files; say whether nothing is left."""
+        return self._parts().erase().finish()
+
+    # -- Recall and packs --------------------------------------------------
+
+    def recall(self, query: RecallQuery, context: RecallContext) -> Recalled:
+        """Answer a question from current, permitted originals; records nothing."""
+        return self._parts().recall()(query, context)
+
+    def select(
+        self, session: str, stage: str, query: RecallQuery, context: RecallContext
+    ) -> Selection:
+        """Commit what a stage gets; a later request returns what was committed."""
+        return self._parts().select()(session, stage, query, context)
+
+    def build_pack(  # the fixed public face
+        self,
+        session: str,
+        stage: str,
+        query: RecallQuery,
+        context: RecallContext,
+        *,
+        items: Sequence[ContextItem] = (),
+        token_budget: int,
+    ) -> ContextPack:
+        """Assemble a stage's pack from its committed selection, and record it.
+
+        Raises:
+            BudgetTooSmallError: required items don't fit, with their marks.
+            InvalidInputError: two items share an id, or the budget breaks its bounds.
+        """
+        return self._parts().build_pack()(
+            session, stage, query, context, items=items, token_budget=token_budget
+        )
+
+    def replay(  # the fixed public face
+        self,
+        session: str,
+        stage: str,
+        *,
+        tenant: str,
+        principal: str,
+        scopes: Sequence[str],
+        read_ceiling: Sensitivity,
+        pack_number: int | None = None,
+    ) -> ContextPack:
+        """Return a pack as it was assembled, from log and vault alone; writes nothing.
+
+        Raises:
+            UnknownSelectionError: nothing was selected for the stage in this tenant.
+            UnknownPackError: no such pack was assembled.
+        """
+        return self._parts().replay()(
+            session,
+            stage,
+            tenant=tenant,
+            principal=principal,
+            scopes=tuple(scopes),
+            read_ceiling=read_ceiling,
+            pack_number=pack_number,
+        )
+
+    # -- Upkeep ------------------------------------------------------------
+
+    def reindex(
+        self,
+        *,
+        to: EmbeddingTuple | None = None,
+        embedder: Embedder | None = None,
+        words: bool = False,
+        drop_retired: bool = False,
+        progress: Progress | None = None,
+    ) -> Reindexed:
+        """Build a fresh vector index beside the one that answers, then switch.
+
+        ``to`` names the space (by default the configured embedder's); ``embedder`` brings a
+        further model and its space; ``words`` rebuilds the keyword index too.  Resumes where an
+        interrupted run had stopped.
+        """
+        parts = self._parts()
+        if embedder is not None:
+            parts.embedders().add(embedder)
+            to = embedder.embedding_tuple if to is None else to
+        reindex = parts.reindex()
+        if words:
+            reindex.words(progress=progress)
+        return reindex(to=to, drop_retired=drop_retired, progress=progress)
+
+    def status(self) -> Status:
+        """Return counts of every part, and whether recall goes by vectors."""
+        return self._parts().status()()
+
+    aremember = async_twin(remember)
+    aremember_many = async_twin(remember_many)
+    acorrect = async_twin(correct)
+    aerase = async_twin(erase)
+    aerase_owner = async_twin(erase_owner)
+    aerase_session = async_twin(erase_session)
+    afinish_erasure = async_twin(finish_erasure)
+    arecall = async_twin(recall)
+    aselect = async_twin(select)
+    abuild_pack = async_twin(build_pack)
+    areplay = async_twin(replay)
+    areindex = async_twin(reindex)
+    astatus = async_twin(status)
+    aclose = async_twin(close)
+
+    def _parts(self) -> "Container":
+        if self._closed:
+            raise StoreClosedError
+        return self._container
+
+
+def _entry_id(value: UUID) -> EntryId:
+    if not isinstance(value, UUID):
+        raise InvalidInputError(field="entry id", problem="must be a UUID")
+    return EntryId(value)
+
+
+def _shifted(progress: Progress | None, done_before: int, total: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, _: progress(done_before + done, total)

@@ -1,0 +1,87 @@
+"""Opening a store: every port of one backend, sharing its transactions."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from remembrancer.application.ports import (
+    EntryVault,
+    EventLog,
+    SessionVault,
+    SparseIndex,
+    Transactions,
+    VectorIndexes,
+)
+from remembrancer.composition.settings import StoreSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """The ports of one backend; what is written through them commits together."""
+
+    transactions: Transactions
+    log: EventLog
+    vault: EntryVault
+    sessions: SessionVault
+    sparse: SparseIndex
+    indexes: VectorIndexes
+
+
+@contextmanager
+def open_store(settings: StoreSettings) -> Generator[Store]:
+    """Open the backend that the settings name; close it on the way out.
+
+    Raises:
+        StoreError: it can't be opened; the error says why and what to do.
+    """
+    match settings.backend:
+        case "memory":
+            yield _memory_store()
+        case "sqlite":
+            with _sqlite_store(settings) as store:
+                yield store
+
+
+def _memory_store() -> Store:
+    # Adapters are imported where they are chosen, so that a host loads only its backend's.
+    from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
+    from remembrancer.adapters.memory.entry_vault import MemoryEntryVault  # noqa: PLC0415
+    from remembrancer.adapters.memory.event_log import MemoryRecorder  # noqa: PLC0415
+    from remembrancer.adapters.memory.session_vault import MemorySessionVault  # noqa: PLC0415
+    from remembrancer.adapters.memory.sparse_index import MemorySparseIndex  # noqa: PLC0415
+    from remembrancer.adapters.memory.transactions import MemoryTransactions  # noqa: PLC0415
+    from remembrancer.adapters.memory.vector_indexes import MemoryVectorIndexes  # noqa: PLC0415
+
+    transactions = MemoryTransactions()
+    return Store(
+        transactions=transactions,
+        log=RecordedEventLog(recorder=MemoryRecorder(transactions=transactions)),
+        vault=MemoryEntryVault(transactions=transactions),
+        sessions=MemorySessionVault(transactions=transactions),
+        sparse=MemorySparseIndex(transactions=transactions),
+        indexes=MemoryVectorIndexes(transactions=transactions),
+    )
+
+
+@contextmanager
+def _sqlite_store(settings: StoreSettings) -> Generator[Store]:
+    from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.database import Database  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.entry_vault import SqliteEntryVault  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.recorder import SqliteRecorder  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.session_vault import SqliteSessionVault  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.sparse_index import SqliteSparseIndex  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.transactions import SqliteTransactions  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes  # noqa: PLC0415
+
+    with Database.open(
+        settings.path, busy_timeout_s=settings.busy_timeout_s, read_only=settings.read_only
+    ) as database:
+        yield Store(
+            transactions=SqliteTransactions(database=database),
+            log=RecordedEventLog(recorder=SqliteRecorder(database=database)),
+            vault=SqliteEntryVault(database=database),
+            sessions=SqliteSessionVault(database=database),
+            sparse=SqliteSparseIndex(database=database),
+            indexes=SqliteVectorIndexes(database=database),
+        )
