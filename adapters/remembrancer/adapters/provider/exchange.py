@@ -173,10 +173,9 @@ _NETWORK_ERRORS = (
 
 
 def _failure_of(error: Exception) -> ProviderFailure:
-    tls = (ssl.SSLError, anyio.EndOfStream)
-    if isinstance(error, ssl.SSLError):
-        return ProviderFailure.TLS
-    if isinstance(error, httpcore2.ConnectError) and isinstance(error.__cause__, tls):
+    # The library drops the cause; the context still says what went wrong in the handshake.
+    cause = error.__context__ if isinstance(error, httpcore2.ConnectError) else error
+    if isinstance(cause, ssl.SSLError | anyio.EndOfStream):
         return ProviderFailure.TLS
     if isinstance(error, httpcore2.RemoteProtocolError):
         return ProviderFailure.MALFORMED

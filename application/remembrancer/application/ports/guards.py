@@ -85,9 +85,7 @@ class Guards(Protocol):
         """
         ...
 
-    def check(
-        self, text: str, *, declared: Sensitivity | None, destination: str
-    ) -> GuardVerdict:
+    def check(self, text: str, *, declared: Sensitivity | None, destination: str) -> GuardVerdict:
         """Check one complete text: a question, a subject, an entry.
 
         Args:

@@ -62,6 +62,8 @@ class LoopbackProvider:
         self, *behaviours: Behaviour, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
     ) -> None:
         self.requests: list[Received] = []
+        self.arrived = threading.Event()
+        """Set once a complete request is there."""
         self.gone = threading.Event()
         """Set once a client has closed a connection that :func:`silent` was holding."""
         self._behaviours = behaviours or (honest(),)
@@ -131,6 +133,7 @@ class LoopbackProvider:
                     with self._lock:
                         self.requests.append(received)
                         place = min(len(self.requests), len(self._behaviours)) - 1
+                    self.arrived.set()
                     self._behaviours[place](received)
         except OSError:
             self.gone.set()  # Clients that hang up are what is being tested.
