@@ -13,6 +13,7 @@
     │   ├── UnknownPackError          selected, but no pack was assembled
     │   ├── BudgetTooSmallError       required items don't fit the token budget
     │   ├── SealBrokenError           sealed bytes can't be opened with this key and identity
+    │   ├── UnreadableDocumentError   a file or folder to import can't be read as text
     │   ├── TupleMismatchError        a vector of one space met an index of another
     │   ├── NotAdmittedError          a configuration isn't admitted
     │   ├── StaleGenerationError      the cache context changed meanwhile, see
@@ -166,6 +167,17 @@ class SealBrokenError(RefusedError):
 
     def __init__(self) -> None:
         super().__init__("sealed bytes can't be opened: another key or record, or altered")
+
+
+class UnreadableDocumentError(RefusedError):
+    """A file or folder to import can't be read as text; nothing of what it names was taken."""
+
+    def __init__(self, *, path: str, fault: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.fault = fault
+        """A word for machines, see ``remembrancer.application.ports.document_reader``."""
+        self.problem = problem
 
 
 class TupleMismatchError(RefusedError):

@@ -6,6 +6,14 @@ Calls block.  Adapters raise the store errors of :mod:`remembrancer.domain.error
 
 from remembrancer.application.ports.access_policy import AccessPolicy
 from remembrancer.application.ports.clock import Clock
+from remembrancer.application.ports.document_reader import (
+    Document,
+    DocumentFault,
+    DocumentFile,
+    DocumentReader,
+    DocumentSection,
+    FoundDocuments,
+)
 from remembrancer.application.ports.embedder import Embedder
 from remembrancer.application.ports.entry_vault import EntryVault, Original
 from remembrancer.application.ports.event_log import EventLog, Recorded
@@ -27,10 +35,16 @@ from remembrancer.application.ports.vector_store import (
 __all__ = [
     "AccessPolicy",
     "Clock",
+    "Document",
+    "DocumentFault",
+    "DocumentFile",
+    "DocumentReader",
+    "DocumentSection",
     "Embedder",
     "EntryVault",
     "EventLog",
     "Filter",
+    "FoundDocuments",
     "IndexState",
     "Original",
     "Randomness",

@@ -1,0 +1,277 @@
+"""Use case: import documents, one entry per section.
+
+A section's entry id follows from where the section stands: the file's absolute path, the path of
+headings, and which of several equal headings it is.  So importing again finds what is there:
+unchanged sections change nothing, edited ones become corrections, and what is gone is reported,
+never erased, since a moved file looks the same as a deleted one.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from remembrancer.application.ports import (
+    Document,
+    DocumentFault,
+    DocumentReader,
+    DocumentSection,
+    EntryVault,
+    FoundDocuments,
+    Original,
+)
+from remembrancer.domain.canonical_json import canonical_json
+from remembrancer.domain.entry import NewEntry
+from remembrancer.domain.errors import UnreadableDocumentError
+from remembrancer.domain.identity import EntryId, entry_id_for_key
+from remembrancer.domain.sensitivity import Sensitivity
+
+KIND = "document"
+METADATA_PATH = "path"
+METADATA_HEADING = "heading"
+METADATA_ROOT = "import_root"
+HEADING_JOINT = " > "
+REASON = "reimported"
+"""The reason code of corrections that an import makes."""
+
+SECTIONS_AT_ONCE = 256
+CHARACTERS_AT_ONCE = 4_194_304
+"""Sections are remembered when so many, or so much text, have come together."""
+
+_LOOKED_UP_AT_ONCE = 512
+
+Progress = Callable[[int, int], None]
+"""Called with (files done, files found)."""
+
+RememberMany = Callable[[Sequence[NewEntry]], Sequence[EntryId]]
+"""Remembers entries, all or none, and returns their ids in order."""
+
+
+class CorrectEntry(Protocol):
+    """Puts a new version in the place of an entry's current one."""
+
+    def __call__(
+        self, entry_id: EntryId, *, reason: str, text: str, sensitivity: Sensitivity
+    ) -> object:
+        """Change these, keep the rest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """What to import, and as whose."""
+
+    root: Path
+    """A file, or a folder with all below it."""
+    tenant: str
+    owner: str
+    scope: str
+    """Sections of one file in two scopes are two entries."""
+    sensitivity: Sensitivity
+    kind: str = KIND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedSection:
+    """A section and its entry."""
+
+    entry_id: EntryId
+    path: str
+    """Relative to the folder that was imported, POSIX."""
+    heading: str = field(repr=False)
+    """Joined from the outermost down, such as ``Setup > Linux``; empty before the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What an import did; every section that was read is in one of the first four."""
+
+    added: tuple[ImportedSection, ...]
+    corrected: tuple[ImportedSection, ...]
+    unchanged: tuple[ImportedSection, ...]
+    erased: tuple[ImportedSection, ...]
+    """Their entries were erased, and an erased entry isn't remembered again."""
+    vanished: tuple[ImportedSection, ...]
+    """Entries of an earlier import whose section is no longer there."""
+    problems: tuple[UnreadableDocumentError, ...]
+
+
+class ImportDocuments:
+    """Read, compare, remember what is new and correct what was edited."""
+
+    def __init__(
+        self,
+        *,
+        reader: DocumentReader,
+        vault: EntryVault,
+        remember_many: RememberMany,
+        correct: CorrectEntry,
+    ) -> None:
+        self._reader = reader
+        self._vault = vault
+        self._remember_many = remember_many
+        self._correct = correct
+
+    def __call__(
+        self, request: ImportRequest, *, progress: Progress | None = None
+    ) -> ImportReport:
+        """Import what lies under ``request.root``; what can't be read is reported, not raised.
+
+        Sections are taken in batches, each all or none.  After a failure in between, importing
+        again goes on from there.  The file's text counts: an entry corrected by hand is
+        corrected back.  An entry's sensitivity is raised where ``request`` asks for more, and
+        never lowered.
+
+        Raises:
+            UnreadableDocumentError: the root itself can't be read; nothing was done.
+            InvalidInputError: tenant, owner, scope or kind break their bounds.
+        """
+        found = self._reader.find(request.root)
+        run = _Run(request, found)
+        for done, file in enumerate(found.files, start=1):
+            run.take(file.path, self._reader.read(file))
+            if run.is_full() or done == len(found.files):
+                self._settle(run)
+                if progress is not None:
+                    progress(done, len(found.files))
+        return run.report(self._vanished(run))
+
+    def _settle(self, run: "_Run") -> None:
+        """Write what has come together."""
+        waiting, run.waiting = run.waiting, []
+        current = self._vault.current([section.entry_id for section, _ in waiting])
+        new: list[tuple[ImportedSection, NewEntry]] = []
+        for section, entry in waiting:
+            known = current.get(section.entry_id)
+            if known is not None:
+                self._compare(run, section, entry, known)
+            elif self._vault.tenant_of_erased(section.entry_id) is not None:
+                run.erased.append(section)
+            else:
+                new.append((section, entry))
+        if new:
+            self._remember_many([entry for _, entry in new])
+            run.added += [section for section, _ in new]
+
+    def _compare(
+        self, run: "_Run", section: ImportedSection, entry: NewEntry, known: Original
+    ) -> None:
+        sensitivity = max(entry.sensitivity, known.sensitivity)
+        if known.text == entry.text and known.sensitivity is sensitivity:
+            run.unchanged.append(section)
+            return
+        self._correct(section.entry_id, reason=REASON, text=entry.text, sensitivity=sensitivity)
+        run.corrected.append(section)
+
+    def _vanished(self, run: "_Run") -> list[ImportedSection]:
+        """Return the entries of earlier imports that this one covered and didn't meet."""
+        request = run.request
+        kept = self._vault.entries_of(tenant=request.tenant, owner=request.owner)
+        unmet = [entry_id for entry_id in kept if entry_id not in run.met]
+        vanished = [
+            ImportedSection(
+                entry_id=original.entry_id,
+                path=original.metadata[METADATA_PATH],
+                heading=original.metadata.get(METADATA_HEADING, ""),
+            )
+            for start in range(0, len(unmet), _LOOKED_UP_AT_ONCE)
+            for original in self._vault.current(unmet[start : start + _LOOKED_UP_AT_ONCE]).values()
+            if run.covers(original)
+        ]
+        return sorted(vanished, key=lambda section: (section.path, section.heading))
+
+
+class _Run:
+    """One import as it goes on."""
+
+    def __init__(self, request: ImportRequest, found: FoundDocuments) -> None:
+        self.request = request
+        self.waiting: list[tuple[ImportedSection, NewEntry]] = []
+        self.added: list[ImportedSection] = []
+        self.corrected: list[ImportedSection] = []
+        self.unchanged: list[ImportedSection] = []
+        self.erased: list[ImportedSection] = []
+        self.met: set[EntryId] = set()
+        self._found = found
+        self._problems = list(found.problems)
+
+    def take(self, path: str, document: Document) -> None:
+        """Make entries of a document's sections."""
+        self._problems += document.problems
+        for section in document.sections:
+            key = _key(self.request.scope, _location(self._found.root, path), section)
+            entry = NewEntry(
+                tenant=self.request.tenant,
+                owner=self.request.owner,
+                scope=self.request.scope,
+                text=section.text,
+                kind=self.request.kind,
+                sensitivity=self.request.sensitivity,
+                metadata={
+                    METADATA_PATH: path,
+                    METADATA_HEADING: HEADING_JOINT.join(filter(None, section.headings)),
+                    METADATA_ROOT: self._found.root,
+                },
+                idempotency_key=key,
+            )
+            imported = ImportedSection(
+                entry_id=entry_id_for_key(entry.tenant, entry.owner, key),
+                path=path,
+                heading=entry.metadata[METADATA_HEADING],
+            )
+            self.met.add(imported.entry_id)
+            self.waiting.append((imported, entry))
+
+    def is_full(self) -> bool:
+        """Say whether enough has come together to be written."""
+        return (
+            len(self.waiting) >= SECTIONS_AT_ONCE
+            or sum(len(entry.text) for _, entry in self.waiting) >= CHARACTERS_AT_ONCE
+        )
+
+    def covers(self, original: Original) -> bool:
+        """Say whether an entry's section would have been met if it were still there."""
+        root = original.metadata.get(METADATA_ROOT)
+        path = original.metadata.get(METADATA_PATH)
+        if root is None or path is None or original.scope != self.request.scope:
+            return False
+        place = _location(root, path)
+        return self._asked_for(place) and not any(
+            _is_under(place, _location(self._found.root, path)) for path in self._unread()
+        )
+
+    def _asked_for(self, place: str) -> bool:
+        if self._found.is_folder:
+            return _is_under(place, self._found.root)
+        return any(place == _location(self._found.root, file.path) for file in self._found.files)
+
+    def _unread(self) -> Iterable[str]:
+        """Yield the files and folders of which nothing can be said."""
+        # An empty file was read: its sections are gone indeed.
+        return (one.path for one in self._problems if one.fault != DocumentFault.EMPTY)
+
+    def report(self, vanished: list[ImportedSection]) -> ImportReport:
+        """Sum up."""
+        return ImportReport(
+            added=tuple(self.added),
+            corrected=tuple(self.corrected),
+            unchanged=tuple(self.unchanged),
+            erased=tuple(self.erased),
+            vanished=tuple(vanished),
+            problems=tuple(self._problems),
+        )
+
+
+def _key(scope: str, location: str, section: DocumentSection) -> str:
+    """Return the idempotency key of a section; a hash, since paths may be long."""
+    place = canonical_json([scope, location, list(section.headings), section.ordinal])
+    return f"document:{hashlib.sha256(place).hexdigest()}"
+
+
+def _location(root: str, path: str) -> str:
+    return f"{root.rstrip('/')}/{path}"
+
+
+def _is_under(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
