@@ -4,7 +4,7 @@ A snapshot is a copy, never the truth: it may be dropped at any time, and one th
 is replaced from the stream.  Its size depends on what is pending, not on what is past.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,7 +14,7 @@ from remembrancer.domain.money import UtcDay
 from remembrancer.domain.reservation import DayTotals, Reservation
 from remembrancer.domain.reservation_ledger import ReservationLedger
 
-FORMAT = 1
+FORMAT: Final = 1
 """Raised when the fields change; a snapshot of another format is dropped."""
 
 

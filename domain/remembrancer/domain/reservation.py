@@ -1,5 +1,6 @@
 """A reservation: money set aside before a request leaves, and what became of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -8,8 +9,14 @@ from uuid import UUID
 
 from pydantic import Field
 
+from remembrancer.domain.bounds import PENDING_QUERIES_MAX
 from remembrancer.domain.money import Quanta, UtcDay
 from remembrancer.domain.parsed import Name, Parsed
+from remembrancer.domain.spend_errors import (
+    OverMoneyCeilingError,
+    OverRequestCeilingError,
+    QueryPendingError,
+)
 
 REQUESTS_PER_DAY_MAX = 10**9
 
@@ -104,7 +111,7 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class ReservationAnswer:
     """The answer to a :class:`ReservationRequest`."""
 
     reservation: Reservation
@@ -131,3 +138,37 @@ class ReconciliationEvidence:
     """What the document says the request cost, rounded up."""
     by: str
     """Who vouches for it."""
+
+
+def require_room(
+    request: ReservationRequest,
+    *,
+    ceilings: Ceilings,
+    day: UtcDay,
+    used: DayTotals,
+    pending: Iterable[Reservation],
+) -> None:
+    """Let a request pass that fits: one pending query, and the day's requests and money.
+
+    Raises:
+        QueryPendingError: for a query, while another is pending.
+        OverRequestCeilingError: the day's requests are used up.
+        OverMoneyCeilingError: the charge doesn't fit the day's money.
+    """
+    if request.kind is ReservationKind.QUERY:
+        queries = [one for one in pending if one.kind is ReservationKind.QUERY]
+        if len(queries) >= PENDING_QUERIES_MAX:
+            raise QueryPendingError(
+                reservation_id=queries[0].reservation_id, expires_at=queries[0].expires_at
+            )
+    if used.requests + 1 > ceilings.requests_per_day:
+        raise OverRequestCeilingError(
+            day=day, used_requests=used.requests, ceiling_requests=ceilings.requests_per_day
+        )
+    if used.quanta + request.charge_quanta > ceilings.quanta_per_day:
+        raise OverMoneyCeilingError(
+            day=day,
+            asked_quanta=request.charge_quanta,
+            used_quanta=used.quanta,
+            ceiling_quanta=ceilings.quanta_per_day,
+        )

@@ -22,7 +22,7 @@ from remembrancer.domain.bounds import LEASE_S
 from remembrancer.domain.identity import stream_id
 from remembrancer.domain.money import UtcDay, as_utc, utc_day
 from remembrancer.domain.reservation import (
-    Admission,
+    ReservationAnswer,
     DayTotals,
     ReconciliationEvidence,
     Reservation,
@@ -31,6 +31,7 @@ from remembrancer.domain.reservation import (
     ReservationState,
     SpendTerms,
     UnknownReason,
+    require_room,
 )
 from remembrancer.domain.reservation_event import (
     LEDGER_TOPIC,
@@ -43,9 +44,6 @@ from remembrancer.domain.reservation_event import (
 )
 from remembrancer.domain.spend_errors import (
     ChargeNotLoweredError,
-    OverMoneyCeilingError,
-    OverRequestCeilingError,
-    QueryPendingError,
     ReservationNotPendingError,
     ReservationNotUnknownError,
     ReservationReusedError,
@@ -97,7 +95,7 @@ class ReservationLedger(Aggregate):
         """Return the ledger as it was after its event number ``version``."""
         ledger = cls.__new__(cls)
         ledger.__base_init__(cls.create_id(tenant, owner), version, _BEFORE_ALL)
-        ledger.modified_on = last_at
+        ledger.modified_on = as_utc(last_at)
         ledger._begin(tenant, owner, days, pending)  # noqa: SLF001  # its own
         return ledger
 
@@ -132,7 +130,7 @@ class ReservationLedger(Aggregate):
         terms: SpendTerms,
         earlier: Reservation | None,
         at: datetime,
-    ) -> Admission:
+    ) -> ReservationAnswer:
         """Set the request's complete charge aside, if rules and ceilings let it.
 
         Expired reservations become unknown first, in this same decision.  That stands also when
@@ -154,10 +152,13 @@ class ReservationLedger(Aggregate):
                 request.charge_quanta,
             ):
                 raise ReservationReusedError(request.reservation_id)
-            return Admission(reservation=known, repeated=True)
-        self._require_room(request, terms, utc_day(at))
+            return ReservationAnswer(reservation=known, repeated=True)
+        day = utc_day(at)
+        require_room(
+            request, ceilings=terms.ceilings, day=day, used=self.totals(day), pending=self.pending
+        )
         self._record_admission(request, terms, at)
-        return Admission(reservation=self._pending[request.reservation_id], repeated=False)
+        return ReservationAnswer(reservation=self._pending[request.reservation_id], repeated=False)
 
     def settle(
         self,
@@ -276,26 +277,6 @@ class ReservationLedger(Aggregate):
             reconciled_by=evidence.by,
         )
         return self._after(known)
-
-    def _require_room(self, request: ReservationRequest, terms: SpendTerms, day: UtcDay) -> None:
-        if request.kind is ReservationKind.QUERY:
-            for other in self._pending.values():
-                if other.kind is ReservationKind.QUERY:
-                    raise QueryPendingError(
-                        reservation_id=other.reservation_id, expires_at=other.expires_at
-                    )
-        used, ceilings = self.totals(day), terms.ceilings
-        if used.requests + 1 > ceilings.requests_per_day:
-            raise OverRequestCeilingError(
-                day=day, used_requests=used.requests, ceiling_requests=ceilings.requests_per_day
-            )
-        if used.quanta + request.charge_quanta > ceilings.quanta_per_day:
-            raise OverMoneyCeilingError(
-                day=day,
-                asked_quanta=request.charge_quanta,
-                used_quanta=used.quanta,
-                ceiling_quanta=ceilings.quanta_per_day,
-            )
 
     def _record_admission(
         self, request: ReservationRequest, terms: SpendTerms, at: datetime

@@ -1,6 +1,6 @@
 """Refusals of the reservation ledger and of the cache context.
 
-They continue the tree of :mod:`remembrancer.domain.errors`, under ``RefusedError``.  Amounts are
+They stand in the tree of :mod:`remembrancer.domain.errors`, under ``RefusedError``.  Amounts are
 quanta, days UTC.  None of them names a question or a text, as no ledger knows one.
 """
 
@@ -9,7 +9,6 @@ from typing import ClassVar
 from uuid import UUID
 
 from remembrancer.domain.errors import RefusedError, Retry
-from remembrancer.domain.money import UtcDay
 
 
 class SpendRefusedError(RefusedError):
@@ -22,7 +21,7 @@ class OverMoneyCeilingError(SpendRefusedError):
     retry: ClassVar[Retry] = Retry.LATER
 
     def __init__(
-        self, *, day: UtcDay, asked_quanta: int, used_quanta: int, ceiling_quanta: int
+        self, *, day: str, asked_quanta: int, used_quanta: int, ceiling_quanta: int
     ) -> None:
         super().__init__(
             f"{asked_quanta} quanta asked for, {used_quanta} of {ceiling_quanta} are used on "
@@ -39,7 +38,7 @@ class OverRequestCeilingError(SpendRefusedError):
 
     retry: ClassVar[Retry] = Retry.LATER
 
-    def __init__(self, *, day: UtcDay, used_requests: int, ceiling_requests: int) -> None:
+    def __init__(self, *, day: str, used_requests: int, ceiling_requests: int) -> None:
         super().__init__(
             f"{used_requests} of {ceiling_requests} requests are used on {day} (UTC); wait for "
             "the next day, or admit a higher ceiling"
