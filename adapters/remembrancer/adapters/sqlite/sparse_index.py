@@ -1,0 +1,171 @@
+"""Word search in the SQLite file: FTS5 over prepared texts (adr/0008).
+
+FTS5's ``bm25()`` weighs words by all documents of the file.  Here a word's weight comes from the
+documents of the owners that are asked only, so each phrase is matched on its own and its scores
+are rescaled; that also costs less than FTS5's own ranking of the whole question.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+
+import apsw
+from typing_extensions import override
+
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.sparse_query import LABELS, SERIAL_BITS, matches
+from remembrancer.application.ports.sparse_index import SparseDocument, SparseIndex
+from remembrancer.application.ports.vector_store import Filter, VectorMatch
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.search_text import parsed_question, prepared
+
+IDS_MAX = 500
+"""Ids in one look-up."""
+
+_NUMBERS = "SELECT number FROM sparse_document WHERE id IN (SELECT unhex(value) FROM json_each(?))"
+_DROP = (
+    "DELETE FROM sparse_words WHERE rowid = ?",
+    "DELETE FROM sparse_metadata WHERE document = ?",
+    "DELETE FROM sparse_document WHERE number = ?",
+)
+_COUNTED = "UPDATE sparse_owner SET documents = documents + ? WHERE number = ?"
+_OWNER = "SELECT number FROM sparse_owner WHERE tenant IS ? AND owner IS ?"
+_ADD_OWNER = "INSERT INTO sparse_owner (tenant, owner) VALUES (?, ?) RETURNING number"
+_LABEL = (
+    "SELECT number FROM sparse_label WHERE owner_number = ? AND scope IS ? AND kind IS ?"
+    " AND sensitivity IS ? AND state IS ?"
+)
+_ADD_LABEL = (
+    "INSERT INTO sparse_label (owner_number, scope, kind, sensitivity, state)"
+    " VALUES (?, ?, ?, ?, ?) RETURNING number"
+)
+_LAST = "SELECT max(number) FROM sparse_document WHERE number BETWEEN ? AND ?"
+_ADD_DOCUMENT = "INSERT INTO sparse_document (number, id, label) VALUES (?, ?, ?)"
+_ADD_METADATA = "INSERT INTO sparse_metadata (document, key, value) VALUES (?, ?, ?)"
+_ADD_WORDS = "INSERT INTO sparse_words (rowid, text) VALUES (?, ?)"
+_COUNT = "SELECT coalesce(sum(documents), 0) FROM sparse_owner"
+_CLEAR = (
+    # Row by row FTS5 would look up every word; dropped pages are overwritten as well.
+    "DROP TABLE sparse_words; DELETE FROM sparse_metadata; DELETE FROM sparse_document;"
+    "DELETE FROM sparse_label; DELETE FROM sparse_owner;"
+)
+_SCHEMA = "sparse_index.sql"
+
+
+class SqliteSparseIndex(SparseIndex):
+    """Rows of ``sparse_words`` and the tables beside it; see ``sparse_index.sql``."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    @override
+    def upsert_many(self, documents: Sequence[SparseDocument]) -> None:
+        latest = {document.id: document for document in documents}
+        if not latest:
+            return
+        with self._database.write() as connection:
+            _drop(connection, latest)
+            labelled = _labelled(connection, latest.values())
+            for owner, group in groupby(labelled, key=lambda one: one[0]):
+                _insert(connection, owner, [(label, document) for _, label, document in group])
+
+    @override
+    def query(self, text: str, top_k: int, filter: Filter | None = None) -> list[VectorMatch]:
+        question = parsed_question(text)
+        if not (question.phrases or question.literals):
+            return []
+        with self._database.read() as connection:
+            return matches(connection, question, top_k, filter or {})
+
+    @override
+    def delete(self, id: EntryId) -> None:
+        with self._database.write() as connection:
+            _drop(connection, [id])
+
+    @override
+    def clear(self) -> None:
+        with self._database.write() as connection:
+            connection.execute(_CLEAR)
+            connection.execute(files(__package__).joinpath(_SCHEMA).read_text(encoding="utf-8"))
+
+    @override
+    def count(self) -> int:
+        with self._database.read() as connection:
+            total: int = connection.execute(_COUNT).get
+            return total
+
+
+def _drop(connection: apsw.Connection, ids: Iterable[UUID]) -> None:
+    wanted = [one.hex for one in ids]
+    for start in range(0, len(wanted), IDS_MAX):
+        chunk = json.dumps(wanted[start : start + IDS_MAX])
+        found: list[Any] = connection.execute(_NUMBERS, (chunk,)).fetchall()
+        numbers = sorted(found)
+        if not numbers:
+            continue
+        for statement in _DROP:
+            connection.executemany(statement, numbers)
+        for owner, group in groupby(numbers, key=lambda row: row[0] >> SERIAL_BITS):
+            connection.execute(_COUNTED, (-len(list(group)), owner))
+
+
+def _labelled(
+    connection: apsw.Connection, documents: Iterable[SparseDocument]
+) -> list[tuple[int, int, SparseDocument]]:
+    """Return (owner number, label number, document), an owner's together."""
+    owners: dict[tuple[str | None, ...], int] = {}
+    labels: dict[tuple[str | None, ...], tuple[int, int]] = {}
+    found = []
+    for document in documents:
+        metadata = document.metadata
+        label = tuple(map(metadata.get, LABELS))
+        numbers = labels.get(label)
+        if numbers is None:
+            whose, rest = label[:2], label[2:]
+            if whose not in owners:
+                owners[whose] = _number(connection, _OWNER, _ADD_OWNER, whose)
+            owner = owners[whose]
+            numbers = owner, _number(connection, _LABEL, _ADD_LABEL, (owner, *rest))
+            labels[label] = numbers
+        found.append((*numbers, document))
+    if len(owners) > 1:
+        found.sort(key=lambda one: one[0])
+    return found
+
+
+def _number(
+    connection: apsw.Connection, select: str, insert: str, values: tuple[str | int | None, ...]
+) -> int:
+    found: int | None = connection.execute(select, values).get
+    if found is None:
+        added: int = connection.execute(insert, values).get
+        return added
+    return found
+
+
+def _insert(
+    connection: apsw.Connection, owner: int, labelled: Sequence[tuple[int, SparseDocument]]
+) -> None:
+    low, high = owner << SERIAL_BITS, ((owner + 1) << SERIAL_BITS) - 1
+    last: int | None = connection.execute(_LAST, (low, high)).get
+    numbered = list(enumerate(labelled, start=(low if last is None else last) + 1))
+    connection.executemany(
+        _ADD_DOCUMENT, [(number, one.id.bytes, label) for number, (label, one) in numbered]
+    )
+    rest = [
+        (number, key, value)
+        for number, (_, document) in numbered
+        for key, value in _unlabelled(document.metadata)
+    ]
+    connection.executemany(_ADD_METADATA, rest)
+    connection.executemany(
+        _ADD_WORDS, [(number, prepared(document.text)) for number, (_, document) in numbered]
+    )
+    connection.execute(_COUNTED, (len(numbered), owner))
+
+
+def _unlabelled(metadata: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    return ((key, value) for key, value in metadata.items() if key not in LABELS)

@@ -1,0 +1,245 @@
+"""How a question is asked of the tables in ``sparse_index.sql`` (adr/0008)."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import apsw
+
+from remembrancer.application.ports.vector_store import Filter, VectorMatch
+from remembrancer.domain.bm25 import (
+    STEPS_PER_UNIT,
+    in_steps,
+    inverse_document_frequency,
+    literal_score,
+)
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.search_text import Question
+
+LABELS = ("tenant", "owner", "scope", "kind", "sensitivity", "state")
+"""Metadata with columns of its own; the first two say whose a document is."""
+SERIAL_BITS = 32
+"""Low bits of a document's number; the others are its owner's number."""
+LITERAL_SCAN_MAX = 20_000
+"""Documents read for a question of punctuation, the newest of each owner first."""
+
+_TIES = 32
+"""Rows read beyond the cut, so that most ties there need no second look."""
+_DEEPER = 8
+_ROWS_MAX = 2**62
+_FTS5_IDF_MIN = 1e-6
+"""What ``bm25()`` takes where its own inverse document frequency isn't above zero."""
+
+_OWNERS = "SELECT number, documents FROM sparse_owner"
+_LABEL_NUMBERS = "SELECT number FROM sparse_label"
+_IDS = "SELECT number, id FROM sparse_document WHERE number IN (SELECT value FROM json_each(?))"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """Which documents may be found, as SQL over ``sparse_words``."""
+
+    owned: str
+    """The condition that keeps the asked owners' documents: what words are weighed by."""
+    joined: str
+    """What the table is joined with."""
+    conditions: str
+    """What else must hold, beginning with AND."""
+    bindings: dict[str, Any]
+    documents: int
+    """How many the asked owners have."""
+    total: int
+
+
+def matches(
+    connection: apsw.Connection,
+    question: Question,
+    top_k: int,
+    filter: Filter,  # noqa: A002  # The port's word.
+) -> list[VectorMatch]:
+    """Return the best ``top_k`` by (score, then id), also at the cut."""
+    reach = _reach(connection, filter)
+    if reach is None:
+        return []
+    if question.phrases:
+        weighed = _weighed(connection, question.phrases, reach)
+        scored = _ranked(connection, weighed, top_k, reach) if weighed else []
+    else:
+        scored = _holding(connection, question.literals, reach)
+    return _best(connection, scored, top_k)
+
+
+def _reach(
+    connection: apsw.Connection,
+    filter: Filter,  # noqa: A002  # The port's word.
+) -> _Reach | None:
+    """Turn a filter into SQL; None where nothing can match."""
+    values = {
+        key: json.dumps([value] if isinstance(value, str) else list(value))
+        for key, value in filter.items()
+    }
+    everybody: list[Any] = connection.execute(_OWNERS).fetchall()
+    asked: list[Any] = connection.execute(*_narrowed(_OWNERS, values, LABELS[:2])).fetchall()
+    documents = sum(count for _, count in asked)
+    if not documents:
+        return None
+    numbers = sorted(number for number, _ in asked)
+    bindings: dict[str, Any] = {
+        "low": numbers[0] << SERIAL_BITS,
+        "high": ((numbers[-1] + 1) << SERIAL_BITS) - 1,
+    }
+    owned = "sparse_words.rowid BETWEEN :low AND :high"
+    if 1 < len(numbers) < len(everybody):
+        bindings["owners"] = json.dumps(numbers)
+        owned += f" AND sparse_words.rowid >> {SERIAL_BITS} IN {_listed('owners')}"
+    joined, conditions = "", ""
+    if labels := _labels(connection, numbers, values):
+        bindings["labels"] = json.dumps(labels)
+        # CROSS JOIN: the words' index goes first.
+        joined = (
+            " CROSS JOIN sparse_document ON sparse_document.number = sparse_words.rowid"
+            f" AND sparse_document.label IN {_listed('labels')}"
+        )
+    elif labels is not None:
+        return None
+    for place, key in enumerate(key for key in values if key not in LABELS):
+        bindings |= {f"key_{place}": key, f"values_{place}": values[key]}
+        conditions += (
+            " AND EXISTS (SELECT 1 FROM sparse_metadata"  # noqa: S608  # Names of ours; values are bound.
+            " WHERE document = sparse_words.rowid"
+            f" AND key = :key_{place} AND value IN {_listed(f'values_{place}')})"
+        )
+    return _Reach(
+        owned=owned,
+        joined=joined,
+        conditions=conditions,
+        bindings=bindings,
+        documents=documents,
+        total=sum(count for _, count in everybody),
+    )
+
+
+def _labels(
+    connection: apsw.Connection, owners: list[int], values: dict[str, str]
+) -> list[int] | None:
+    """Return the labels that pass, or None where all of the owners' do."""
+    if not any(key in values for key in LABELS[2:]):
+        return None
+    whose = {"owner_number": json.dumps(owners)}
+    chosen: list[Any] = connection.execute(
+        *_narrowed(_LABEL_NUMBERS, values | whose, ("owner_number", *LABELS[2:]))
+    ).fetchall()
+    every = connection.execute(*_narrowed(_LABEL_NUMBERS, whose, ("owner_number",))).fetchall()
+    return None if len(chosen) == len(every) else [number for (number,) in chosen]
+
+
+def _narrowed(
+    select: str, values: dict[str, str], columns: Sequence[str]
+) -> tuple[str, dict[str, str]]:
+    """Return a SELECT with a condition for each column that ``values`` names, and its bindings."""
+    named = [column for column in columns if column in values]
+    conditions = " AND ".join(f"{column} IN {_listed(column)}" for column in named)
+    return (
+        f"{select} WHERE {conditions}" if named else select,
+        {column: values[column] for column in named},
+    )
+
+
+def _listed(name: str) -> str:
+    return f"(SELECT value FROM json_each(:{name}))"  # noqa: S608  # Names of ours; values are bound.
+
+
+def _weighed(
+    connection: apsw.Connection, phrases: Sequence[tuple[str, ...]], reach: _Reach
+) -> list[tuple[str, float]]:
+    """Return each phrase that the asked owners have, with the factor for ``bm25()``."""
+    weighed = []
+    everywhere = "SELECT count(*) FROM sparse_words WHERE sparse_words MATCH :match"
+    here = f"{everywhere} AND {reach.owned}"
+    for phrase in phrases:
+        match = '"' + " ".join(phrase) + '"'  # Words hold no quotes.
+        in_all: int = connection.execute(everywhere, {"match": match}).get
+        holding = in_all
+        if in_all and reach.documents != reach.total:
+            holding = connection.execute(here, {**reach.bindings, "match": match}).get
+        if not holding:
+            continue
+        theirs = math.log((reach.total - in_all + 0.5) / (in_all + 0.5))
+        ours = inverse_document_frequency(documents=reach.documents, holding=holding)
+        # bm25() is negative: better is smaller.
+        weighed.append((match, -ours / (theirs if theirs > 0.0 else _FTS5_IDF_MIN)))
+    return weighed
+
+
+def _ranked(
+    connection: apsw.Connection,
+    weighed: Sequence[tuple[str, float]],
+    top_k: int,
+    reach: _Reach,
+) -> list[tuple[int, int]]:
+    """Return (number, score in steps) of the best, all that tie with the last included."""
+    bindings = dict(reach.bindings)
+    parts = []
+    for place, (match, factor) in enumerate(weighed):
+        bindings |= {f"match_{place}": match, f"factor_{place}": factor}
+        parts.append(
+            "SELECT sparse_words.rowid AS number,"  # noqa: S608  # Names of ours; values are bound.
+            f" bm25(sparse_words) * :factor_{place} AS score"
+            f" FROM sparse_words{reach.joined} WHERE sparse_words MATCH :match_{place}"
+            f" AND {reach.owned}{reach.conditions}"
+        )
+    # A compound of two or more is never flattened, which bm25() wouldn't survive.
+    parts.append("SELECT 0, 0.0 WHERE 0")
+    ranking = (
+        "SELECT number,"  # noqa: S608  # Names of ours; values are bound.
+        f" max(1, CAST(sum(score) * {STEPS_PER_UNIT} + 0.5 AS INTEGER)) AS steps"
+        f" FROM ({' UNION ALL '.join(parts)}) GROUP BY number ORDER BY steps DESC LIMIT :rows"
+    )
+    rows = min(top_k + _TIES, _ROWS_MAX)
+    while True:
+        found: list[Any] = connection.execute(ranking, {**bindings, "rows": rows}).fetchall()
+        if len(found) < rows or found[-1][1] < found[top_k - 1][1]:
+            return found
+        rows *= _DEEPER
+
+
+def _holding(
+    connection: apsw.Connection, literals: Sequence[str], reach: _Reach
+) -> list[tuple[int, int]]:
+    """Return (number, score in steps) of documents that hold a literal, as far as is looked."""
+    bindings = {**reach.bindings, "scanned": LITERAL_SCAN_MAX}
+    counts = []
+    for place, literal in enumerate(literals):
+        bindings[f"literal_{place}"] = literal
+        counts.append(
+            f"(length(text) - length(replace(text, :literal_{place}, ''))) / {len(literal)}"
+        )
+    scan = (
+        f"SELECT number, {' + '.join(counts)} AS occurrences"  # noqa: S608  # Names of ours; values are bound.
+        " FROM (SELECT sparse_words.rowid AS number, sparse_words.text AS text"
+        f" FROM sparse_words{reach.joined} WHERE {reach.owned}{reach.conditions}"
+        " ORDER BY sparse_words.rowid DESC LIMIT :scanned) WHERE occurrences > 0"
+    )
+    return [
+        (number, in_steps(literal_score(occurrences)))
+        for number, occurrences in connection.execute(scan, bindings)
+    ]
+
+
+def _best(
+    connection: apsw.Connection, scored: Sequence[tuple[int, int]], top_k: int
+) -> list[VectorMatch]:
+    if len(scored) > top_k:
+        cut = sorted((steps for _, steps in scored), reverse=True)[top_k - 1]
+        scored = [one for one in scored if one[1] >= cut]
+    numbers = json.dumps([number for number, _ in scored])
+    rows: list[Any] = connection.execute(_IDS, (numbers,)).fetchall()
+    ids: dict[int, bytes] = dict(rows)
+    ordered = sorted((-steps, ids[number]) for number, steps in scored)
+    return [
+        VectorMatch(EntryId(UUID(bytes=id_)), -steps / STEPS_PER_UNIT)
+        for steps, id_ in ordered[:top_k]
+    ]
