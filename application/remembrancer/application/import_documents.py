@@ -7,14 +7,17 @@ never erased, since a moved file looks the same as a deleted one.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
+
+from pydantic import Field
 
 from remembrancer.application.ports import (
     Document,
     DocumentFault,
+    DocumentFile,
     DocumentReader,
     DocumentSection,
     EntryVault,
@@ -25,6 +28,8 @@ from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.entry import NewEntry
 from remembrancer.domain.errors import UnreadableDocumentError
 from remembrancer.domain.identity import EntryId, entry_id_for_key
+from remembrancer.domain.parsed import Name, Parsed
+from remembrancer.domain.scope import Scope
 from remembrancer.domain.sensitivity import Sensitivity
 
 KIND = "document"
@@ -58,18 +63,17 @@ class CorrectEntry(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRequest:
+class ImportRequest(Parsed):
     """What to import, and as whose."""
 
-    root: Path
-    """A file, or a folder with all below it."""
-    tenant: str
-    owner: str
-    scope: str
+    roots: Annotated[tuple[Path, ...], Field(strict=False)]
+    """Files, and folders with all below them."""
+    tenant: Name
+    owner: Name
+    scope: Scope
     """Sections of one file in two scopes are two entries."""
     sensitivity: Sensitivity
-    kind: str = KIND
+    kind: Name = KIND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +89,11 @@ class ImportedSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What an import did; every section that was read is in one of the first four."""
+    """What an import did; every section that was read counts in one of the first four."""
 
     added: tuple[ImportedSection, ...]
     corrected: tuple[ImportedSection, ...]
-    unchanged: tuple[ImportedSection, ...]
+    unchanged: int
     erased: tuple[ImportedSection, ...]
     """Their entries were erased, and an erased entry isn't remembered again."""
     vanished: tuple[ImportedSection, ...]
@@ -116,7 +120,7 @@ class ImportDocuments:
     def __call__(
         self, request: ImportRequest, *, progress: Progress | None = None
     ) -> ImportReport:
-        """Import what lies under ``request.root``; what can't be read is reported, not raised.
+        """Import what lies under ``request.roots``; what can't be read is reported, not raised.
 
         Sections are taken in batches, each all or none.  After a failure in between, importing
         again goes on from there.  The file's text counts: an entry corrected by hand is
@@ -124,17 +128,23 @@ class ImportDocuments:
         never lowered.
 
         Raises:
-            UnreadableDocumentError: the root itself can't be read; nothing was done.
-            InvalidInputError: tenant, owner, scope or kind break their bounds.
+            UnreadableDocumentError: none of the roots can be read; nothing was done.
         """
-        found = self._reader.find(request.root)
-        run = _Run(request, found)
-        for done, file in enumerate(found.files, start=1):
-            run.take(file.path, self._reader.read(file))
-            if run.is_full() or done == len(found.files):
+        run = _Run(request)
+        for root in request.roots:
+            try:
+                run.found.append(self._reader.find(root))
+            except UnreadableDocumentError as problem:
+                run.problems.append(problem)
+        if run.problems and not run.found:
+            raise run.problems[0]
+        total = sum(len(found.files) for found in run.found)
+        for done, (found, file) in enumerate(run.files(), start=1):
+            run.take(found, file.path, self._reader.read(file))
+            if run.is_full() or done == total:
                 self._settle(run)
                 if progress is not None:
-                    progress(done, len(found.files))
+                    progress(done, total)
         return run.report(self._vanished(run))
 
     def _settle(self, run: "_Run") -> None:
@@ -159,7 +169,7 @@ class ImportDocuments:
     ) -> None:
         sensitivity = max(entry.sensitivity, known.sensitivity)
         if known.text == entry.text and known.sensitivity is sensitivity:
-            run.unchanged.append(section)
+            run.unchanged += 1
             return
         self._correct(section.entry_id, reason=REASON, text=entry.text, sensitivity=sensitivity)
         run.corrected.append(section)
@@ -185,22 +195,30 @@ class ImportDocuments:
 class _Run:
     """One import as it goes on."""
 
-    def __init__(self, request: ImportRequest, found: FoundDocuments) -> None:
+    def __init__(self, request: ImportRequest) -> None:
         self.request = request
+        self.found: list[FoundDocuments] = []
         self.waiting: list[tuple[ImportedSection, NewEntry]] = []
         self.added: list[ImportedSection] = []
         self.corrected: list[ImportedSection] = []
-        self.unchanged: list[ImportedSection] = []
+        self.unchanged = 0
         self.erased: list[ImportedSection] = []
+        self.problems: list[UnreadableDocumentError] = []
         self.met: set[EntryId] = set()
-        self._found = found
-        self._problems = list(found.problems)
+        self._unread: list[str] = []
 
-    def take(self, path: str, document: Document) -> None:
+    def files(self) -> Iterator[tuple[FoundDocuments, DocumentFile]]:
+        """Yield what was found, root by root."""
+        for found in self.found:
+            self._note(found, found.problems)
+            for file in found.files:
+                yield found, file
+
+    def take(self, found: FoundDocuments, path: str, document: Document) -> None:
         """Make entries of a document's sections."""
-        self._problems += document.problems
+        self._note(found, document.problems)
         for section in document.sections:
-            key = _key(self.request.scope, _location(self._found.root, path), section)
+            key = _key(self.request.scope, _location(found.root, path), section)
             entry = NewEntry(
                 tenant=self.request.tenant,
                 owner=self.request.owner,
@@ -211,7 +229,7 @@ class _Run:
                 metadata={
                     METADATA_PATH: path,
                     METADATA_HEADING: HEADING_JOINT.join(filter(None, section.headings)),
-                    METADATA_ROOT: self._found.root,
+                    METADATA_ROOT: found.root,
                 },
                 idempotency_key=key,
             )
@@ -220,8 +238,9 @@ class _Run:
                 path=path,
                 heading=entry.metadata[METADATA_HEADING],
             )
-            self.met.add(imported.entry_id)
-            self.waiting.append((imported, entry))
+            if imported.entry_id not in self.met:  # Roots may overlap.
+                self.met.add(imported.entry_id)
+                self.waiting.append((imported, entry))
 
     def is_full(self) -> bool:
         """Say whether enough has come together to be written."""
@@ -237,29 +256,27 @@ class _Run:
         if root is None or path is None or original.scope != self.request.scope:
             return False
         place = _location(root, path)
-        return self._asked_for(place) and not any(
-            _is_under(place, _location(self._found.root, path)) for path in self._unread()
+        return any(_asked_for(found, place) for found in self.found) and not any(
+            _is_under(place, unread) for unread in self._unread
         )
 
-    def _asked_for(self, place: str) -> bool:
-        if self._found.is_folder:
-            return _is_under(place, self._found.root)
-        return any(place == _location(self._found.root, file.path) for file in self._found.files)
-
-    def _unread(self) -> Iterable[str]:
-        """Yield the files and folders of which nothing can be said."""
+    def _note(self, found: FoundDocuments, problems: Sequence[UnreadableDocumentError]) -> None:
+        """Keep the problems, and where they leave open what is still there."""
+        self.problems += problems
         # An empty file was read: its sections are gone indeed.
-        return (one.path for one in self._problems if one.fault != DocumentFault.EMPTY)
+        self._unread += [
+            _location(found.root, one.path) for one in problems if one.fault != DocumentFault.EMPTY
+        ]
 
     def report(self, vanished: list[ImportedSection]) -> ImportReport:
         """Sum up."""
         return ImportReport(
             added=tuple(self.added),
             corrected=tuple(self.corrected),
-            unchanged=tuple(self.unchanged),
+            unchanged=self.unchanged,
             erased=tuple(self.erased),
             vanished=tuple(vanished),
-            problems=tuple(self._problems),
+            problems=tuple(self.problems),
         )
 
 
@@ -267,6 +284,12 @@ def _key(scope: str, location: str, section: DocumentSection) -> str:
     """Return the idempotency key of a section; a hash, since paths may be long."""
     place = canonical_json([scope, location, list(section.headings), section.ordinal])
     return f"document:{hashlib.sha256(place).hexdigest()}"
+
+
+def _asked_for(found: FoundDocuments, place: str) -> bool:
+    if found.is_folder:
+        return _is_under(place, found.root)
+    return any(place == _location(found.root, file.path) for file in found.files)
 
 
 def _location(root: str, path: str) -> str:
