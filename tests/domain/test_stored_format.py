@@ -22,9 +22,7 @@ def _events_of(aggregate: type[Aggregate]) -> list[type[AggregateEvent]]:
 
 @pytest.mark.parametrize("aggregate", AGGREGATES.values())
 def test_every_event_of_an_aggregate_is_listed(aggregate: type[Aggregate]) -> None:
-    listed = {
-        cls for cls in EVENTS.values() if cls.__qualname__.startswith(f"{aggregate.__name__}.")
-    }
+    listed = {cls for topic, cls in EVENTS.items() if topic.startswith(f"{get_topic(aggregate)}.")}
 
     assert set(_events_of(aggregate)) == listed
 

@@ -169,7 +169,7 @@ GATES: Mapping[Gate, GateTerms] = MappingProxyType(
             ),
         ),
         Gate.UNCERTAIN_RESPONSES: GateTerms(
-            claim="Uncertain answers, cancellation and withdrawal keep the charge and stop the work.",
+            claim="Doubtful answers, cancellation and withdrawal end the work and keep the charge.",
             evidence="Faults at every port call, cancellations and withdrawals in flight.",
             demands=(
                 _at_least("faults", 20),

@@ -161,8 +161,14 @@ class AdmittedConfiguration:
 def gate_statuses(
     configuration: Configuration, evidence: Iterable[Evidence], *, at: datetime
 ) -> tuple[GateStatus, ...]:
-    """Return where each of the twelve gates stands for ``configuration`` at a time."""
-    documents = list(evidence)
+    """Return where each of the twelve gates stands for ``configuration`` at a time.
+
+    Raises:
+        InvalidInputError: configuration or evidence was made without its own checks.
+    """
+    configuration = _checked(configuration)
+    # Again: a model made or copied without validation could hold NaN, which no bound stops.
+    documents = [Evidence.parse(one.model_dump()) for one in evidence]
     return tuple(
         _status(gate, configuration, [one for one in documents if one.gate is gate], as_utc(at))
         for gate in Gate
@@ -175,7 +181,11 @@ def admit(
     """Admit ``configuration`` if all twelve gates are met; else say which aren't, and why.
 
     ``at`` is the present; evidence from later counts against its gate.
+
+    Raises:
+        InvalidInputError: configuration or evidence was made without its own checks.
     """
+    configuration = _checked(configuration)
     statuses = gate_statuses(configuration, evidence, at=at)
     if not all(status.is_met for status in statuses):
         return AdmissionRefusal(configuration_digest=configuration.digest, gates=statuses)
@@ -192,6 +202,11 @@ def require_admitted(value: object) -> AdmittedConfiguration:
     if type(value) is AdmittedConfiguration and getattr(value, "_seal", None) is _SEAL:
         return value
     raise NotAdmittedError(tuple(gate.value for gate in Gate))
+
+
+def _checked(configuration: Configuration) -> Configuration:
+    # Into this very class: a subclass could state another digest than its own.
+    return Configuration.parse(configuration.model_dump())
 
 
 def _status(

@@ -22,10 +22,10 @@ from remembrancer.domain.bounds import LEASE_S
 from remembrancer.domain.identity import stream_id
 from remembrancer.domain.money import UtcDay, as_utc, utc_day
 from remembrancer.domain.reservation import (
-    ReservationAnswer,
     DayTotals,
     ReconciliationEvidence,
     Reservation,
+    ReservationAnswer,
     ReservationKind,
     ReservationRequest,
     ReservationState,

@@ -6,9 +6,11 @@ adapter checks this list first, for the event and for the aggregate its state na
 
 from eventsourcing.domain import AggregateEvent
 
+from remembrancer.domain.cache_context import CacheContext
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import UnknownTopicError
 from remembrancer.domain.l3_selection import L3Selection
+from remembrancer.domain.reservation_ledger import ReservationLedger
 
 EVENTS: dict[str, type[AggregateEvent]] = {
     cls.TOPIC: cls
@@ -18,13 +20,23 @@ EVENTS: dict[str, type[AggregateEvent]] = {
         MemoryEntry.EntryErased,
         L3Selection.L3EntriesSelected,
         L3Selection.ContextPackAssembled,
+        ReservationLedger.ReservationAdmitted,
+        ReservationLedger.ReservationSettled,
+        ReservationLedger.ReservationBecameUnknown,
+        ReservationLedger.ReservationReconciled,
+        CacheContext.CacheContextBound,
+        CacheContext.CacheContextReplaced,
+        CacheContext.QueryVectorsPrepared,
+        CacheContext.AdmissionWithdrawn,
     )
 }
 """Every event that may be stored, by topic."""
 
-AGGREGATES: dict[str, type[MemoryEntry | L3Selection]] = {
+AGGREGATES: dict[str, type[MemoryEntry | L3Selection | ReservationLedger | CacheContext]] = {
     MemoryEntry.TOPIC: MemoryEntry,
     L3Selection.TOPIC: L3Selection,
+    ReservationLedger.TOPIC: ReservationLedger,
+    CacheContext.TOPIC: CacheContext,
 }
 """Every aggregate that a first event may begin, by topic."""
 
