@@ -19,6 +19,7 @@ class MemoryEntryVault(EntryVault):
         self._transactions = transactions
         self._kept: dict[EntryId, list[Original]] = {}
         self._superseded: dict[EntryId, tuple[EntryId, int]] = {}
+        self._erased: dict[EntryId, str] = {}
 
     @override
     def keep(self, originals: Sequence[Original]) -> None:
@@ -102,13 +103,20 @@ class MemoryEntryVault(EntryVault):
             }
             for index_id in places:
                 del self._superseded[index_id]
+            self._erased[entry_id] = versions[-1].tenant
 
             def undo() -> None:
                 self._kept[entry_id] = versions
                 self._superseded.update(places)
+                del self._erased[entry_id]
 
             self._transactions.on_rollback(undo)
             return [original.version for original in versions]
+
+    @override
+    def tenant_of_erased(self, entry_id: EntryId) -> str | None:
+        with self._transactions.snapshot():
+            return self._erased.get(entry_id)
 
     def _of(self, tenant: str, owners: tuple[str, ...] | None) -> Iterator[list[Original]]:
         for versions in self._kept.values():
@@ -123,8 +131,7 @@ class MemoryEntryVault(EntryVault):
         # The caller's mapping is copied: what is kept doesn't change under us.
         kept = replace(original, metadata=dict(original.metadata), superseded_at=None)
         if not before:
-            self._kept[entry_id] = [kept]
-            self._transactions.on_rollback(lambda: self._drop(entry_id))
+            self._begin_entry(kept)
             return
         last = replace(before[-1], superseded_at=original.recorded_at)
         self._kept[entry_id] = [*before[:-1], last, kept]
@@ -137,5 +144,14 @@ class MemoryEntryVault(EntryVault):
 
         self._transactions.on_rollback(undo)
 
-    def _drop(self, entry_id: EntryId) -> None:
-        del self._kept[entry_id]
+    def _begin_entry(self, original: Original) -> None:
+        entry_id = original.entry_id
+        self._kept[entry_id] = [original]
+        erased = self._erased.pop(entry_id, None)
+
+        def undo() -> None:
+            del self._kept[entry_id]
+            if erased is not None:
+                self._erased[entry_id] = erased
+
+        self._transactions.on_rollback(undo)

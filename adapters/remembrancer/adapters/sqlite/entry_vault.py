@@ -31,6 +31,10 @@ _INSERT = (
 _SUPERSEDE = (
     "UPDATE original SET index_id = ?, superseded_at = ? WHERE index_id = ? AND version = ?"
 )
+_TO_EMPTY = (
+    "SELECT version, owned_scope FROM original"
+    " WHERE index_id IN (SELECT value FROM carray(?)) ORDER BY version"
+)
 # Shorter than any row that was kept: see adr/0003 for why the row stays.
 _EMPTY = (
     "UPDATE original SET index_id = NULL, entry_id = NULL, version = NULL, owned_scope = NULL,"
@@ -63,6 +67,14 @@ _ENTRIES_OF = (
 )
 _CURRENT_VERSION = (
     "SELECT version FROM original WHERE index_id = ? AND superseded_at = 9223372036854775807"
+)
+_ADD_ERASED = (
+    "INSERT OR REPLACE INTO erased_entry (entry_id, tenant)"
+    " SELECT entry_id, tenant FROM kept_original WHERE index_id = ?"
+)
+_TENANT_OF_ERASED = (
+    "SELECT tenant FROM erased_entry WHERE entry_id = ?1"
+    " AND NOT EXISTS (SELECT * FROM original WHERE index_id = ?1)"
 )
 _COUNT = "SELECT count(*) FROM original WHERE superseded_at = 9223372036854775807"
 
@@ -146,20 +158,22 @@ class SqliteEntryVault(EntryVault):
     @override
     def erase(self, entry_id: EntryId) -> list[int]:
         with self._database.write() as connection:
-            index_ids = _index_ids(connection, entry_id)
-            erased = [
-                row
-                for index_id in index_ids
-                for row in connection.execute(
-                    "SELECT version, owned_scope FROM original WHERE index_id = ?",
-                    (index_id.bytes,),
-                )
-            ]
-            connection.executemany(_EMPTY, [(index_id.bytes,) for index_id in index_ids])
+            index_ids = tuple(index_id.bytes for index_id in _index_ids(connection, entry_id))
+            if not index_ids:
+                return []
+            connection.execute(_ADD_ERASED, (entry_id.bytes,))
+            erased = connection.execute(_TO_EMPTY, (apsw.carray(index_ids),)).fetchall()
+            connection.executemany(_EMPTY, [(index_id,) for index_id in index_ids])
             for number, gone in Counter(number for _, number in erased).items():
                 connection.execute(_SUBTRACT_SCOPE, (gone, number))
                 connection.execute(_DROP_SCOPE, (number,))
-        return sorted(version for version, _ in erased)
+        return [version for version, _ in erased]
+
+    @override
+    def tenant_of_erased(self, entry_id: EntryId) -> str | None:
+        with self._database.read() as connection:
+            tenant: str | None = connection.execute(_TENANT_OF_ERASED, (entry_id.bytes,)).get
+            return tenant
 
     def _select(self, connection: apsw.Connection, index_ids: Iterable[EntryId]) -> list[Original]:
         wanted = tuple(index_id.bytes for index_id in index_ids)

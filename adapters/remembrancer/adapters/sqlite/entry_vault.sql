@@ -36,6 +36,12 @@ CREATE TABLE IF NOT EXISTS original (
 CREATE INDEX IF NOT EXISTS original_current
 ON original (owned_scope, kind) WHERE superseded_at = 9223372036854775807;
 
+-- That an entry was erased, and whose it was: nothing else of it stays here.
+CREATE TABLE IF NOT EXISTS erased_entry (
+    entry_id BLOB PRIMARY KEY,
+    tenant TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE VIEW IF NOT EXISTS kept_original AS
 SELECT
     index_id, entry_id, version, tenant, owner, scope, kind, sensitivity, recorded_at,

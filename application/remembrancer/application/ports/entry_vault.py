@@ -63,6 +63,9 @@ class EntryVault(Protocol):
         """Keep new versions, each current from its ``recorded_at`` on.
 
         The version before, if any, becomes superseded at that time.  All or none.
+
+        Raises:
+            StaleStreamError: a version doesn't follow the one that is kept; nothing was changed.
         """
         ...
 

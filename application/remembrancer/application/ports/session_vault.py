@@ -24,7 +24,8 @@ class SessionVault(Protocol):
     def keep_items(self, selection_id: UUID, *, number: int, items: bytes) -> None:
         """Keep the host's items of pack ``number``, as canonical JSON.
 
-        Only while the selection's key is there.
+        Only while the selection's key is there: without it nothing is kept, so that an erased
+        session stays erased.  Later items of the same number replace the earlier.
         """
         ...
 
