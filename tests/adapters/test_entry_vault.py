@@ -12,8 +12,9 @@ from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.entry_vault import SqliteEntryVault
 from remembrancer.adapters.sqlite.transactions import SqliteTransactions
 from remembrancer.application.ports import EntryVault, Transactions
-from remembrancer.contracts.entry_vault import FIRST, SECOND, EntryVaultContract, an_original
+from remembrancer.contracts.entry_vault import EntryVaultContract
 from remembrancer.contracts.erasure import bytes_under
+from remembrancer.contracts.originals import FIRST, SECOND, an_original
 from remembrancer.contracts.randomness import SeededRandomness
 from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.identity import EntryId

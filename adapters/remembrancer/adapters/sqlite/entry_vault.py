@@ -162,7 +162,7 @@ class SqliteEntryVault(EntryVault):
             if not index_ids:
                 return []
             connection.execute(_ADD_ERASED, (entry_id.bytes,))
-            erased = connection.execute(_TO_EMPTY, (apsw.carray(index_ids),)).fetchall()
+            erased: list[Row] = connection.execute(_TO_EMPTY, (apsw.carray(index_ids),)).fetchall()
             connection.executemany(_EMPTY, [(index_id,) for index_id in index_ids])
             for number, gone in Counter(number for _, number in erased).items():
                 connection.execute(_SUBTRACT_SCOPE, (gone, number))
