@@ -332,7 +332,7 @@ def _digest(selection: Selection = SELECTION, **changes: object) -> str:
         "tokens": 3,
         "token_counter": "words@1",
     }
-    return pack_digest(selection=selection, **fields | changes)  # type: ignore[arg-type]
+    return pack_digest(selection=selection, **fields | changes)  # type: ignore[arg-type]  # by name
 
 
 def test_recorded_digest_stays_what_it_was() -> None:

@@ -2,6 +2,7 @@ import operator
 import pickle
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_every_comparison_follows_the_order(
 
 
 @pytest.mark.parametrize("stranger", ["public", 0, None])
-def test_only_sensitivities_compare(stranger: object) -> None:
+def test_only_sensitivities_compare(stranger: Any) -> None:
     with pytest.raises(TypeError):
         operator.lt(Sensitivity.PUBLIC, stranger)
     assert stranger != Sensitivity.PUBLIC

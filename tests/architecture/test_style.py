@@ -1,0 +1,114 @@
+"""Rules of style that a reader should be able to rely on."""
+
+import ast
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RINGS = ["domain", "application", "adapters", "composition"]
+MODULES = sorted(
+    path
+    for source_root in [*RINGS, "tests/contracts"]
+    for path in (ROOT / source_root / "remembrancer").rglob("*.py")
+)
+FUNCTION_LINES_MAX = 60
+MODULE_LINES_MAX = 400
+VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "base", "misc", "common"}
+
+# Composition may read the environment; these two adapters are the clock and the dice.
+MAY_BE_AMBIENT = ("adapters/remembrancer/adapters/clock/",
+                  "adapters/remembrancer/adapters/randomness/",
+                  "composition/")  # fmt: skip
+AMBIENT_CALLS = re.compile(
+    r"(datetime\.)?(datetime|date)\.(now|today|utcnow)"
+    r"|time\.(time|monotonic|perf_counter|process_time)(_ns)?|monotonic|perf_counter"
+    r"|(uuid\.)?uuid[14]|random\.\w+|(secrets\.)?token_\w+|secrets\.\w+"
+    r"|(os\.)?(urandom|getenv|getrandom)"
+)
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _ambient(source: str) -> list[str]:
+    """Return the calls and names by which a module would reach around its ports."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and AMBIENT_CALLS.fullmatch(ast.unparse(node.func)):
+            found.append(f"{ast.unparse(node.func)}:{node.lineno}")
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "os.environ":
+            found.append(f"os.environ:{node.lineno}")
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES, ids=_name)
+def test_module_fits_the_screen(module: Path) -> None:
+    source = module.read_text()
+    tall = [
+        f"{node.name}:{node.lineno}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES_MAX
+    ]
+
+    assert not tall
+    assert len(source.splitlines()) <= MODULE_LINES_MAX
+
+
+@pytest.mark.parametrize("module", MODULES, ids=_name)
+def test_module_says_what_it_is_and_is_named_for_it(module: Path) -> None:
+    assert ast.get_docstring(ast.parse(module.read_text()))
+    assert not {part.lower() for part in module.with_suffix("").parts} & VAGUE_NAMES
+
+
+@pytest.mark.parametrize(
+    "module",
+    [m for m in MODULES if not _name(m).startswith((*MAY_BE_AMBIENT, "tests/"))],
+    ids=_name,
+)
+def test_time_and_chance_come_through_ports(module: Path) -> None:
+    """So that every run can be replayed."""
+    assert not _ambient(module.read_text())
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import datetime\ndatetime.datetime.now()", "time.time_ns()", "x = uuid4()",
+     "import os\nos.environ['A']", "secrets.token_bytes(8)", "random.random()", "os.getenv('A')"],
+)  # fmt: skip
+def test_reaching_around_a_port_would_be_seen(source: str) -> None:
+    assert _ambient(source)
+    assert not _ambient("self._clock.now(); at.date(); datetime.fromisoformat(text)")
+
+
+def _classes() -> Iterator[type]:
+    for module in MODULES:
+        if module.parts[-1] == "__main__.py" or "contracts" in module.parts:
+            continue
+        ring = next(part for part in RINGS if module.is_relative_to(ROOT / part))
+        dotted = ".".join(module.relative_to(ROOT / ring).with_suffix("").parts)
+        loaded = importlib.import_module(dotted.removesuffix(".__init__"))
+        for _, cls in inspect.getmembers(loaded, inspect.isclass):
+            if cls.__module__ == loaded.__name__:
+                yield cls
+
+
+def test_only_errors_are_named_so() -> None:
+    """A bare past participle is an event, and what ends in Error can be caught."""
+    for cls in _classes():
+        assert issubclass(cls, BaseException) == cls.__name__.endswith("Error"), cls
+
+
+def test_errors_that_leave_the_library_are_of_one_tree() -> None:
+    from remembrancer.domain.errors import RemembrancerError  # noqa: PLC0415  # after the others
+
+    for cls in _classes():
+        if issubclass(cls, BaseException):
+            private = cls.__name__.startswith("_")
+            assert private or issubclass(cls, RemembrancerError), cls
