@@ -35,7 +35,7 @@ def test_numbers_are_given_once() -> None:
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)
 def test_record_is_found_from_an_index(record: Path) -> None:
-    indexes = [ROOT / "README.md", ROOT / "adr/README.md"]
+    indexes = [ROOT / "README.md", ROOT / "adr" / "README.md"]
 
     assert any(record.name in index.read_text() for index in indexes if index.exists())
 
