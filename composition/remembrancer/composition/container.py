@@ -9,9 +9,10 @@ from typing import NoReturn
 
 from dependency_injector import containers, providers
 
-from remembrancer.adapters.clock.system import SystemClock
+from remembrancer.adapters.clock.clock import SystemClock
+from remembrancer.adapters.markdown.document_reader import FileDocumentReader
 from remembrancer.adapters.policy.default import DefaultAccessPolicy
-from remembrancer.adapters.randomness.system import SystemRandomness
+from remembrancer.adapters.randomness.randomness import SystemRandomness
 from remembrancer.adapters.sealing.aes_gcm import AesGcmSealer
 from remembrancer.adapters.wordllama.embedder import WordLlamaEmbedder
 from remembrancer.adapters.wordllama.static_model import StaticModel
@@ -21,6 +22,7 @@ from remembrancer.application.correct import Correct
 from remembrancer.application.embedders import Embedders
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.erase import Erase
+from remembrancer.application.import_documents import ImportDocuments
 from remembrancer.application.quote import Quote
 from remembrancer.application.recall import Recall
 from remembrancer.application.reindex import Reindex
@@ -150,6 +152,13 @@ class Container(containers.DeclarativeContainer):
         log=store.provided.log,
         sessions=store.provided.sessions,
         transactions=store.provided.transactions,
+    )
+    import_documents = providers.Singleton(
+        ImportDocuments,
+        reader=providers.Singleton(FileDocumentReader),
+        vault=store.provided.vault,
+        remember_many=remember,
+        correct=correct,
     )
     reindex = providers.Singleton(
         Reindex,

@@ -1,11 +1,13 @@
 """The facade: what a host holds."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from remembrancer.application.erase import Erasure
+from remembrancer.application.import_documents import KIND, ImportReport, ImportRequest
 from remembrancer.application.ports import Embedder
 from remembrancer.application.reindex import Reindexed
 from remembrancer.application.remember import Progress
@@ -87,6 +89,35 @@ class Remembrancer:
             batch = entries[start : start + size]
             ids += remember(batch, progress=_shifted(progress, start, len(entries)))
         return ids
+
+    def import_documents(
+        self,
+        roots: Sequence[Path],
+        *,
+        tenant: str,
+        owner: str,
+        scope: str,
+        sensitivity: Sensitivity,
+        kind: str = KIND,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Import Markdown and text files, or folders of them, one entry per section.
+
+        Importing again changes nothing; an edited section becomes a correction, and one that
+        vanished is reported and kept.  ``progress`` is called with (files done, files found).
+
+        Raises:
+            UnreadableDocumentError: none of ``roots`` can be read.
+        """
+        request = ImportRequest(
+            roots=tuple(roots),
+            tenant=tenant,
+            owner=owner,
+            scope=scope,
+            sensitivity=sensitivity,
+            kind=kind,
+        )
+        return self._parts().import_documents()(request, progress=progress)
 
     def correct(  # what may change, each by name
         self,
@@ -238,6 +269,7 @@ class Remembrancer:
 
     aremember = async_twin(remember)
     aremember_many = async_twin(remember_many)
+    aimport_documents = async_twin(import_documents)
     acorrect = async_twin(correct)
     aerase = async_twin(erase)
     aerase_owner = async_twin(erase_owner)

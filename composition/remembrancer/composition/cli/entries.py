@@ -1,6 +1,5 @@
 """Commands that change entries: ``init``, ``import``, ``remember``, ``correct``, ``erase``."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +8,6 @@ from remembrancer.composition.cli.options import (
     AsJson,
     Config,
     Db,
-    Opened,
     Owner,
     Reason,
     Scope,
@@ -137,25 +135,3 @@ def erase(
             session.out.line(f"{entry_id} {state}; nothing of it is left in the files.")
     if erasure.pending:
         raise typer.Exit(1)
-
-
-def import_(
-    paths: Annotated[list[Path], typer.Argument(help="Markdown and text files, or folders.")],
-    kind: Annotated[str, typer.Option("--kind", help="Kind of the entries.")] = "document",
-    tenant: Tenant = None,
-    owner: Owner = None,
-    scope: Scope = None,
-    sensitivity: SensitivityName = None,
-    db: Db = None,
-    config: Config = None,
-    as_json: AsJson = False,
-) -> None:
-    """Import documents, one entry per section.
-
-    Importing again changes nothing; an edited section becomes a correction; one that vanished is
-    reported and kept.
-    """
-    with opened(db, config, as_json=as_json, new=True) as session:
-        code = _import(session, paths, kind, tenant, owner, scope, sensitivity)
-    if code:
-        raise typer.Exit(code)

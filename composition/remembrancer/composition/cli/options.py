@@ -65,9 +65,7 @@ def read_settings(db: Path | None, config: Path | None, *, read_only: bool = Fal
     if db is not None:
         changed["path"] = db
     changed["read_only"] = changed["read_only"] or read_only
-    return Settings(
-        store=changed, embedder=settings.embedder, identity=settings.identity
-    )
+    return Settings(store=changed, embedder=settings.embedder, identity=settings.identity)
 
 
 @contextmanager

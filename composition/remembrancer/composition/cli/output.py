@@ -38,9 +38,7 @@ class Output:
         """Show a line; ``text`` is taken as it is, markup and all."""
         self._out.print(escape(text), style=style, emoji=False)
 
-    def table(
-        self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
-    ) -> None:
+    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Show a table."""
         table = Table(title=title, title_justify="left", header_style="bold", expand=False)
         for column in columns:

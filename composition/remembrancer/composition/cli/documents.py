@@ -1,0 +1,101 @@
+"""The command ``import``."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from remembrancer.application.import_documents import KIND, ImportedSection, ImportReport
+from remembrancer.composition.cli.options import (
+    AsJson,
+    Config,
+    Db,
+    Owner,
+    Scope,
+    SensitivityName,
+    Tenant,
+    opened,
+    sensitivity_of,
+)
+from remembrancer.composition.cli.output import Output
+
+
+def import_(
+    paths: Annotated[list[Path], typer.Argument(help="Markdown and text files, or folders.")],
+    kind: Annotated[str, typer.Option("--kind", help="Kind of the entries.")] = KIND,
+    tenant: Tenant = None,
+    owner: Owner = None,
+    scope: Scope = None,
+    sensitivity: SensitivityName = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import documents, one entry per section.
+
+    Importing again changes nothing; an edited section becomes a correction; one that vanished is
+    reported and kept.  Exit status 1 if a file couldn't be read; the others are imported.
+    """
+    with opened(db, config, as_json=as_json, new=True) as session:
+        who = session.identity
+        with session.out.progress("importing") as progress:
+            report = session.memory.import_documents(
+                paths,
+                tenant=tenant or who.tenant,
+                owner=owner or who.owner,
+                scope=scope or who.scope,
+                sensitivity=sensitivity_of(sensitivity, who.sensitivity),
+                kind=kind,
+                progress=progress,
+            )
+        if as_json:
+            session.out.data(_data(report))
+        else:
+            _show(session.out, report)
+    if report.problems:
+        raise typer.Exit(1)
+
+
+def _show(out: Output, report: ImportReport) -> None:
+    out.line(
+        f"{len(report.added)} added, {len(report.corrected)} corrected, "
+        f"{report.unchanged} unchanged, {len(report.vanished)} vanished, "
+        f"{len(report.problems)} files not read."
+    )
+    if report.corrected:
+        out.table("Corrected", ("entry", "path", "heading"), _rows(report.corrected))
+    if report.vanished:
+        out.table("Vanished, and kept", ("entry", "path", "heading"), _rows(report.vanished))
+    if report.erased:
+        out.table(
+            "Erased before, not imported", ("entry", "path", "heading"), _rows(report.erased)
+        )
+    if report.problems:
+        rows = [(problem.path, problem.problem) for problem in report.problems]
+        out.table("Not read", ("path", "why"), rows)
+
+
+def _rows(sections: Iterable[ImportedSection]) -> list[tuple[object, ...]]:
+    return [(one.entry_id, one.path, one.heading) for one in sections]
+
+
+def _data(report: ImportReport) -> dict[str, Any]:
+    return {
+        "added": _sections_data(report.added),
+        "corrected": _sections_data(report.corrected),
+        "unchanged": report.unchanged,
+        "vanished": _sections_data(report.vanished),
+        "erased": _sections_data(report.erased),
+        "problems": [
+            {"path": str(one.path), "fault": str(one.fault), "problem": one.problem}
+            for one in report.problems
+        ],
+    }
+
+
+def _sections_data(sections: Iterable[ImportedSection]) -> list[dict[str, str]]:
+    return [
+        {"entry_id": str(one.entry_id), "path": one.path, "heading": one.heading}
+        for one in sections
+    ]

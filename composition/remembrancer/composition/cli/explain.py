@@ -1,0 +1,133 @@
+"""Answers in full: ranks and scores, and why others were left out."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from remembrancer.composition.cli.output import Output
+from remembrancer.domain.context_pack import ContextPack
+from remembrancer.domain.l3_selection import SelectedEntry
+from remembrancer.domain.recall import LeftOut, Ranks, Recalled, RecalledEntry
+
+_COLUMNS = ("#", "entry", "score", "vector rank", "cosine", "word rank", "BM25")
+
+
+def recalled_data(found: Recalled) -> dict[str, Any]:
+    """Return an answer as plain data."""
+    return {
+        "mode": found.mode.value,
+        "mode_reason": found.mode_reason,
+        "embedding_tuple": _tuple_data(found.embedding_tuple),
+        "entries": [
+            {
+                **_placed_data(one),
+                "text": one.text,
+                "scope": one.scope,
+                "kind": one.kind,
+                "sensitivity": one.sensitivity.value,
+                "subjects": list(one.subjects),
+                "metadata": one.metadata,
+                "recorded_at": one.recorded_at.isoformat(),
+            }
+            for one in found.entries
+        ],
+        "left_out": [_left_out_data(one) for one in found.left_out],
+        "left_out_count": found.left_out_count,
+    }
+
+
+def pack_data(pack: ContextPack) -> dict[str, Any]:
+    """Return a pack as plain data."""
+    selection = pack.selection
+    return {
+        "session": pack.session,
+        "stage": pack.stage,
+        "number": pack.number,
+        "digest": pack.digest,
+        "tokens": pack.tokens,
+        "token_budget": pack.token_budget,
+        "token_counter": pack.token_counter,
+        "included": list(pack.included),
+        "omitted": [{"id": one, "reason": reason} for one, reason in pack.omitted],
+        "differences": [{"id": one.id, "reason": one.reason} for one in pack.differences],
+        "text": pack.text,
+        "selection": {
+            "mode": selection.mode.value,
+            "mode_reason": selection.mode_reason,
+            "embedding_tuple": _tuple_data(selection.embedding_tuple),
+            "entries": [_placed_data(one) for one in selection.entries],
+            "left_out": [_left_out_data(one) for one in selection.left_out],
+            "left_out_count": selection.left_out_count,
+        },
+    }
+
+
+def explain_recall(out: Output, found: Recalled) -> None:
+    """Show how the entries were found and what was left out."""
+    out.table(f"How they were found: {found.mode}", _COLUMNS, _placed_rows(found.entries))
+    _explain_left_out(out, found.left_out, found.left_out_count)
+
+
+def explain_pack(out: Output, pack: ContextPack) -> None:
+    """Show what was selected and how, and what isn't in the pack."""
+    selection = pack.selection
+    out.table(f"Selected: {selection.mode}", _COLUMNS, _placed_rows(selection.entries))
+    _explain_left_out(out, selection.left_out, selection.left_out_count)
+    if pack.omitted:
+        out.table("Selected or given, but not in the pack", ("id", "why"), pack.omitted)
+
+
+def _explain_left_out(out: Output, left_out: tuple[LeftOut, ...], count: int) -> None:
+    if left_out:
+        out.table(
+            f"Left out: {count} candidates",
+            ("entry", "why"),
+            [(one.entry_id, one.reason.value) for one in left_out],
+        )
+
+
+def _placed_rows(entries: Iterable[RecalledEntry | SelectedEntry]) -> list[tuple[object, ...]]:
+    return [
+        (
+            number,
+            one.entry_id,
+            f"{one.score:.5f}",
+            _shown(one.ranks.dense_rank),
+            _shown(one.ranks.dense_score),
+            _shown(one.ranks.sparse_rank),
+            _shown(one.ranks.sparse_score),
+        )
+        for number, one in enumerate(entries, start=1)
+    ]
+
+
+def _placed_data(one: RecalledEntry | SelectedEntry) -> dict[str, Any]:
+    return {
+        "entry_id": str(one.entry_id),
+        "version": one.version,
+        "digest": one.digest,
+        "score": one.score,
+        "ranks": _ranks_data(one.ranks),
+    }
+
+
+def _ranks_data(ranks: Ranks) -> dict[str, Any]:
+    return {
+        "dense_rank": ranks.dense_rank,
+        "dense_score": ranks.dense_score,
+        "sparse_rank": ranks.sparse_rank,
+        "sparse_score": ranks.sparse_score,
+    }
+
+
+def _left_out_data(one: LeftOut) -> dict[str, str]:
+    return {"entry_id": str(one.entry_id), "reason": one.reason.value}
+
+
+def _tuple_data(embedding_tuple: Any) -> dict[str, Any] | None:
+    return None if embedding_tuple is None else embedding_tuple.model_dump(mode="json")
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.4f}"

@@ -1,0 +1,278 @@
+"""Commands that ask: ``recall``, ``pack``, ``replay``."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from remembrancer.composition.cli.explain import (
+    explain_pack,
+    explain_recall,
+    pack_data,
+    recalled_data,
+)
+from remembrancer.composition.cli.options import (
+    AsJson,
+    Ceiling,
+    Config,
+    Db,
+    Opened,
+    Owner,
+    Principal,
+    Scopes,
+    Tenant,
+    opened,
+    sensitivity_of,
+    text_of,
+)
+from remembrancer.composition.cli.output import preview
+from remembrancer.domain.context_pack import ContextItem
+from remembrancer.domain.errors import InvalidInputError
+from remembrancer.domain.recall import (
+    CandidateSelection,
+    RecallContext,
+    RecallKind,
+    RecallQuery,
+)
+
+Question = Annotated[str, typer.Argument(help="The question; - reads standard input.")]
+Kind = Annotated[RecallKind, typer.Option("--kind", help="What kind of remembering.")]
+Subjects = Annotated[
+    list[str] | None, typer.Option("--subject", help="Whom or what it is about; repeatable.")
+]
+AsOf = Annotated[str | None, typer.Option("--as-of", help="A point in time, ISO 8601 with zone.")]
+Limit = Annotated[int, typer.Option("--limit", "-k", help="How many entries at most.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Show ranks, scores, and why others were left out.")
+]
+SparseOnly = Annotated[bool, typer.Option("--sparse", help="By keywords alone.")]
+
+
+def recall(
+    question: Question = "",
+    kind: Kind = RecallKind.DELIBERATE,
+    limit: Limit = 10,
+    subject: Subjects = None,
+    as_of: AsOf = None,
+    sparse: SparseOnly = False,
+    explain: Explain = False,
+    tenant: Tenant = None,
+    owner: Owner = None,
+    principal: Principal = None,
+    scope: Scopes = None,
+    ceiling: Ceiling = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question from memory."""
+    with opened(db, config, as_json=as_json, read_only=True) as session:
+        asked = {
+            "tenant": tenant,
+            "owner": owner,
+            "principal": principal,
+            "scope": scope,
+            "ceiling": ceiling,
+            "kind": kind,
+            "limit": limit,
+            "subject": subject,
+            "as_of": as_of,
+            "sparse": sparse,
+        }
+        query = _query(session, text_of(question), asked)
+        found = session.memory.recall(query, _context(session))
+        if as_json:
+            session.out.data(recalled_data(found))
+            return
+        rows = [
+            (number, one.entry_id, one.version, one.scope, preview(one.text))
+            for number, one in enumerate(found.entries, start=1)
+        ]
+        if rows:
+            how = f" ({found.mode_reason})" if found.mode_reason else ""
+            session.out.table(
+                f"{len(rows)} found, {found.mode}{how}",
+                ("#", "entry", "version", "scope", "text"),
+                rows,
+            )
+        else:
+            session.out.line("Nothing found.")
+        if explain:
+            explain_recall(session.out, found)
+
+
+def pack(
+    session_id: Annotated[str, typer.Argument(metavar="SESSION")],
+    stage: Annotated[str, typer.Argument()],
+    question: Question,
+    budget: Annotated[int, typer.Option("--budget", help="Tokens the pack may have.")] = 2000,
+    item: Annotated[
+        list[str] | None,
+        typer.Option("--item", help="LAYER:ID:TEXT, or LAYER:ID:@FILE; layers 0 to 2."),
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option("--require", help="Id of an item that must be in.")
+    ] = None,
+    kind: Kind = RecallKind.DELIBERATE,
+    limit: Limit = 10,
+    subject: Subjects = None,
+    as_of: AsOf = None,
+    sparse: SparseOnly = False,
+    explain: Explain = False,
+    tenant: Tenant = None,
+    owner: Owner = None,
+    principal: Principal = None,
+    scope: Scopes = None,
+    ceiling: Ceiling = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build a context pack: commit a selection for the stage, then assemble it."""
+    with opened(db, config, as_json=as_json) as session:
+        asked = {
+            "tenant": tenant,
+            "owner": owner,
+            "principal": principal,
+            "scope": scope,
+            "ceiling": ceiling,
+            "kind": kind,
+            "limit": limit,
+            "subject": subject,
+            "as_of": as_of,
+            "sparse": sparse,
+        }
+        built = session.memory.build_pack(
+            session_id,
+            stage,
+            _query(session, text_of(question), asked),
+            _context(session),
+            items=_items(item or [], set(require or [])),
+            token_budget=budget,
+        )
+        if as_json:
+            session.out.data(pack_data(built))
+            return
+        session.out.line(built.text)
+        session.out.note(
+            f"\npack {built.number} of {session_id}/{stage}: {built.tokens} of "
+            f"{built.token_budget} tokens, digest {built.digest}"
+        )
+        if explain:
+            explain_pack(session.out, built)
+
+
+def replay(
+    session_id: Annotated[str, typer.Argument(metavar="SESSION")],
+    stage: Annotated[str, typer.Argument()],
+    number: Annotated[
+        int | None, typer.Option("--number", help="Which pack of the stage; the last by default.")
+    ] = None,
+    explain: Explain = False,
+    tenant: Tenant = None,
+    principal: Principal = None,
+    scope: Scopes = None,
+    ceiling: Ceiling = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Assemble a recorded pack again, from log and vault alone.
+
+    Exit status 1 if something can't be shown as it was.
+    """
+    with opened(db, config, as_json=as_json, read_only=True) as session:
+        who = session.identity
+        again = session.memory.replay(
+            session_id,
+            stage,
+            tenant=tenant or who.tenant,
+            principal=principal or who.principal,
+            scopes=tuple(scope or (who.scope,)),
+            read_ceiling=sensitivity_of(ceiling, who.read_ceiling),
+            pack_number=number,
+        )
+        if as_json:
+            session.out.data(pack_data(again))
+        else:
+            session.out.line(again.text)
+            for one in again.differences:
+                session.out.line(f"differs: {one.id}: {one.reason}", style="yellow")
+            same = "differs from" if again.differences else "is"
+            session.out.note(f"\npack {again.number} {same} what was sent; digest {again.digest}")
+            if explain:
+                explain_pack(session.out, again)
+    if again.differences:
+        raise typer.Exit(1)
+
+
+def _query(session: Opened, question: str, asked: dict[str, Any]) -> RecallQuery:
+    who = session.identity
+    selection = CandidateSelection.LEGACY if asked["sparse"] else CandidateSelection.HYBRID
+    return RecallQuery(
+        tenant=asked["tenant"] or who.tenant,
+        owner=asked["owner"] or who.owner,
+        principal=asked["principal"] or who.principal,
+        scopes=tuple(asked["scope"] or (who.scope,)),
+        read_ceiling=sensitivity_of(asked["ceiling"], who.read_ceiling),
+        question=question,
+        subjects=tuple(asked["subject"] or ()),
+        kind=asked["kind"],
+        limit=asked["limit"],
+        as_of=_time(asked["as_of"]),
+        candidate_selection=selection,
+    )
+
+
+def _context(session: Opened) -> RecallContext:
+    return RecallContext(
+        policy_version="default",
+        retrieval_policy_version="default",
+        surface="cli",
+        task_digest="none",
+        sensitivity_floor=session.identity.sensitivity,
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise InvalidInputError(
+            field="--as-of", problem="must be a time with its zone, such as 2026-11-30T12:00:00Z"
+        )
+    return time
+
+
+def _items(given: list[str], required: set[str]) -> list[ContextItem]:
+    items = []
+    for one in given:
+        layer, _, rest = one.partition(":")
+        item_id, colon, text = rest.partition(":")
+        if not colon or not layer.isdigit():
+            raise InvalidInputError(field="--item", problem="must be LAYER:ID:TEXT")
+        if text.startswith("@"):
+            text = _file_text(Path(text[1:]))
+        items.append(
+            ContextItem(layer=int(layer), id=item_id, text=text, required=item_id in required)
+        )
+    unknown = required - {item.id for item in items}
+    if unknown:
+        raise InvalidInputError(
+            field="--require", problem=f"no --item has the id {', '.join(sorted(unknown))}"
+        )
+    return items
+
+
+def _file_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(
+            field=f"--item {path}", problem=f"can't be read as UTF-8: {type(error).__name__}"
+        ) from None

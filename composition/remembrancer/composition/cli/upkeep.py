@@ -1,0 +1,119 @@
+"""Commands that look after a memory: ``reindex``, ``status``, ``doctor``."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from remembrancer.application.ports import VectorIndex
+from remembrancer.application.status import Status
+from remembrancer.composition.cli.options import AsJson, Config, Db, Opened, opened
+from remembrancer.composition.diagnosis import Finding, diagnose
+
+
+def reindex(
+    words: Annotated[bool, typer.Option("--words", help="Rebuild the keyword index too.")] = False,
+    drop_retired: Annotated[
+        bool, typer.Option("--drop-retired", help="Destroy indexes that don't answer any more.")
+    ] = False,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build a fresh vector index beside the one that answers, then switch.
+
+    Interrupted, it goes on from where it was.  The space is the configured embedder's.
+    """
+    with opened(db, config, as_json=as_json) as session:
+        with session.out.progress("reindexing") as progress:
+            done = session.memory.reindex(
+                words=words, drop_retired=drop_retired, progress=progress
+            )
+        if as_json:
+            session.out.data(
+                {
+                    "index": _index_data(done.index),
+                    "vectors": done.vectors,
+                    "resumed_from": done.resumed_from,
+                    "retired": list(done.retired),
+                }
+            )
+            return
+        session.out.line(
+            f"Index {done.index.number} answers now: {done.vectors} vectors of "
+            f"{done.index.embedding_tuple}."
+        )
+        if done.resumed_from:
+            session.out.line(f"Resumed from log position {done.resumed_from}.")
+        if done.retired:
+            kept = ", ".join(map(str, done.retired))
+            session.out.line(f"Retired and kept: index {kept} (--drop-retired destroys them).")
+
+
+def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
+    """Show how the memory stands."""
+    with opened(db, config, as_json=as_json, read_only=True) as session:
+        stands = session.memory.status()
+        if as_json:
+            session.out.data(_status_data(stands))
+            return
+        session.out.table(
+            str(session.settings.store.path),
+            ("what", "how much"),
+            [
+                ("entries", stands.entries),
+                ("events in the log", stands.events),
+                ("versions found by words", stands.versions_by_words),
+                ("versions found by vector", stands.versions_by_vector),
+                ("recall by vectors", stands.dense),
+            ],
+        )
+        if stands.indexes:
+            session.out.table(
+                "Vector indexes",
+                ("number", "state", "space", "log position"),
+                [
+                    (one.number, one.state.value, one.embedding_tuple, one.position)
+                    for one in stands.indexes
+                ],
+            )
+
+
+def doctor(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
+    """Check the installation and the memory, and say what to do.  Exit status 1 on a finding."""
+    with opened(db, config, as_json=as_json) as session:
+        findings = diagnose(session.memory, session.settings)
+        _show(session, findings)
+    if any(not finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+def _show(session: Opened, findings: list[Finding]) -> None:
+    if session.out.as_json:
+        session.out.data([asdict(finding) for finding in findings])
+        return
+    session.out.table(
+        "Check-up",
+        ("", "what", "found", "what to do"),
+        [("ok" if one.ok else "!!", one.what, one.found, one.advice) for one in findings],
+    )
+
+
+def _status_data(stands: Status) -> dict[str, Any]:
+    return {
+        "entries": stands.entries,
+        "events": stands.events,
+        "versions_by_words": stands.versions_by_words,
+        "versions_by_vector": stands.versions_by_vector,
+        "dense": stands.dense,
+        "indexes": [_index_data(one) for one in stands.indexes],
+    }
+
+
+def _index_data(index: VectorIndex) -> dict[str, Any]:
+    return {
+        "number": index.number,
+        "state": index.state.value,
+        "embedding_tuple": index.embedding_tuple.model_dump(mode="json"),
+        "position": index.position,
+    }

@@ -1,0 +1,1 @@
+"""A tour of the memory on real documents: ``python -m remembrancer.composition.demo``."""
