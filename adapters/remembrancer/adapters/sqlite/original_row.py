@@ -1,7 +1,7 @@
 """An original as a row of the vault, and back."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -19,6 +19,8 @@ NEVER = 2**63 - 1
 DIGEST_BYTES = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_SENSITIVITIES = {level.value: level for level in Sensitivity}
+_DECODER = json.JSONDecoder()
 
 Row = tuple[Any, ...]
 """Values in the order of the columns of ``kept_original``."""
@@ -60,7 +62,7 @@ def to_original(row: Row, *, store: str) -> Original:
     """
     try:
         return _original(row)
-    except (TypeError, ValueError, OverflowError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         # Not chained: the error of a JSON decoder holds the whole document.
         problem = "an original in the vault is damaged"
     raise StoreCorruptError(store=store, problem=problem)
@@ -78,14 +80,14 @@ def _original(row: Row) -> Original:
         version=version,
         scope=scope,
         kind=kind,
-        sensitivity=Sensitivity(sensitivity),
+        sensitivity=_SENSITIVITIES[sensitivity],
         text=text,
         salt=salt,
         digest=digest.hex(),
         tokens=tokens,
         token_counter=counter,
-        subjects=() if subjects == "[]" else _subjects(subjects),
-        metadata={} if metadata == "{}" else _metadata(metadata),
+        subjects=_subjects(subjects),
+        metadata=_metadata(metadata),
         reason=reason,
         recorded_at=_EPOCH + timedelta(microseconds=recorded_at),
         superseded_at=(
@@ -95,16 +97,30 @@ def _original(row: Row) -> Original:
 
 
 def _subjects(stored: str) -> tuple[str, ...]:
-    subjects = json.loads(stored)
-    if not isinstance(subjects, list) or not all(isinstance(item, str) for item in subjects):
-        raise ValueError("not a list of strings")
-    return tuple(subjects)
+    subjects = _decoded(stored)
+    if not isinstance(subjects, list):
+        raise TypeError("not a list")
+    return tuple(_strings(subjects))
 
 
 def _metadata(stored: str) -> Mapping[str, str]:
-    metadata = json.loads(stored)
-    if not isinstance(metadata, dict) or not all(
-        isinstance(value, str) for value in metadata.values()
-    ):
-        raise ValueError("not an object of strings")
+    metadata = _decoded(stored)
+    if not isinstance(metadata, dict):
+        raise TypeError("not an object")
+    _strings(metadata.values())
     return metadata
+
+
+def _decoded(stored: str) -> Any:
+    # Canonical JSON has no white space around it, whose search is most of the time of json.loads.
+    value, end = _DECODER.raw_decode(stored)
+    if end != len(stored):
+        raise ValueError("not canonical JSON")
+    return value
+
+
+def _strings(values: Collection[Any]) -> Collection[str]:
+    for value in values:
+        if not isinstance(value, str):
+            raise TypeError("not a string")
+    return values
