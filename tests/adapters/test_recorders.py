@@ -14,6 +14,8 @@ from eventsourcing.persistence import (
 from eventsourcing.tests import persistence as library
 from eventsourcing.utils import Environment
 
+from remembrancer.adapters.memory.event_log import MemoryRecorder
+from remembrancer.adapters.memory.transactions import MemoryTransactions
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.factory import SqliteFactory
 from remembrancer.adapters.sqlite.recorder import (
@@ -22,6 +24,29 @@ from remembrancer.adapters.sqlite.recorder import (
     SqliteProcessRecorder,
     SqliteTrackingRecorder,
 )
+
+
+class TestMemoryApplicationRecorder(library.ApplicationRecorderTestCase[MemoryRecorder]):
+    def create_recorder(self) -> MemoryRecorder:
+        return MemoryRecorder(transactions=MemoryTransactions())
+
+    def test_insert_subscribe(self) -> None:
+        self.optional_test_insert_subscribe()
+
+
+class TestMemoryTrackingRecorder(library.TrackingRecorderTestCase):
+    def create_recorder(self) -> TrackingRecorder:
+        return MemoryRecorder(transactions=MemoryTransactions())
+
+
+class TestMemoryProcessRecorder(library.ProcessRecorderTestCase):
+    def create_recorder(self) -> ProcessRecorder:
+        return MemoryRecorder(transactions=MemoryTransactions())
+
+
+class TestMemoryNotificationsDoNotInterleave(library.NonInterleavingNotificationIDsBaseCase):
+    def create_recorder(self) -> ApplicationRecorder:
+        return MemoryRecorder(transactions=MemoryTransactions())
 
 
 class _OnSqlite:

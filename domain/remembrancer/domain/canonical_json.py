@@ -35,8 +35,8 @@ def parse_canonical_json(data: bytes) -> Any:
         ValueError: it isn't JSON, or not spelt canonically (which also catches duplicate keys).
     """
     try:
-        value = json.loads(data, parse_constant=_refuse_constant)
-        respelt = canonical_json(value)
+        value = _DECODER.decode(data.decode())
+        respelt = _ENCODER.encode(value).encode()  # Parsed keys are strings: nothing to check.
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if respelt != data:
@@ -60,3 +60,6 @@ def _require_string_keys(value: Any) -> None:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

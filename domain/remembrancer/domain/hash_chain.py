@@ -7,8 +7,7 @@ zero bytes.  The hash of an event is SHA-256 over the predecessor's hash, the to
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from uuid import UUID
 
 from remembrancer.domain.errors import MalformedRecordError
@@ -22,8 +21,7 @@ def event_hash(predecessor: bytes, topic: str, state: bytes) -> bytes:
     return hashlib.sha256(b"".join((predecessor, topic.encode(), b"\0", state))).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """One stored event as the chain sees it."""
 
     version: int
@@ -53,9 +51,18 @@ def check_chain(stream_id: UUID, links: Iterable[Link], *, before: Link | None =
             _broken(stream_id, link, "the event before it is missing")
         if link.predecessor != previous:
             _broken(stream_id, link, "it doesn't follow the event before it")
-        if event_hash(previous, link.topic, link.state) != link.own:
-            _broken(stream_id, link, "it isn't what was recorded")
+        check_link(stream_id, link)
         previous, version = link.own, link.version
+
+
+def check_link(stream_id: UUID, link: Link) -> None:
+    """See that one event is what was recorded, without its neighbours.
+
+    Raises:
+        MalformedRecordError: it isn't.
+    """
+    if event_hash(link.predecessor, link.topic, link.state) != link.own:
+        _broken(stream_id, link, "it isn't what was recorded")
 
 
 def _broken(stream_id: UUID, link: Link, problem: str) -> NoReturn:

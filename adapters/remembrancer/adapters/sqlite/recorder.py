@@ -27,7 +27,7 @@ from eventsourcing.persistence import (
 from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
-from remembrancer.domain.hash_chain import GENESIS, Link, check_chain, event_hash
+from remembrancer.domain.hash_chain import GENESIS, Link, check_chain, check_link, event_hash
 
 POLL_S = 0.1
 """How often a subscription looks for events of other processes."""
@@ -45,7 +45,8 @@ _HEAD = (
     " ORDER BY originator_version DESC LIMIT 1"
 )
 _NOTIFICATIONS = (
-    "SELECT notification_id, originator_id, originator_version, topic, state FROM stored_events"
+    "SELECT notification_id, originator_id, originator_version, topic, state, predecessor_hash,"
+    " event_hash FROM stored_events"
 )
 _TRACK = (
     "INSERT INTO tracking (application_name, notification_id) VALUES (?, ?)"
@@ -187,11 +188,14 @@ class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
         *,
         inclusive_of_start: bool = True,
     ) -> Sequence[Notification]:
+        """Return notifications, each checked against its hash.
+
+        Raises:
+            MalformedRecordError: a row isn't what was recorded.
+        """
         conditions, values = [], list[int | str]()
         if start is not None:
-            conditions.append(
-                "notification_id >= ?" if inclusive_of_start else "notification_id > ?"
-            )
+            conditions.append(f"notification_id {'>=' if inclusive_of_start else '>'} ?")
             values.append(start)
         if stop is not None:
             conditions.append("notification_id <= ?")
@@ -202,12 +206,8 @@ class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         statement = f"{_NOTIFICATIONS}{where} ORDER BY notification_id LIMIT ?"
         with self._database.read() as connection:
-            return [
-                Notification(UUID(bytes=key), version, topic, state, number)
-                for number, key, version, topic, state in connection.execute(
-                    statement, (*values, limit)
-                )
-            ]
+            rows: list[Any] = connection.execute(statement, (*values, limit)).fetchall()
+        return [_notification(number, UUID(bytes=key), Link(*link)) for number, key, *link in rows]
 
     @override
     def max_notification_id(self) -> int | None:
@@ -301,6 +301,11 @@ class SqliteProcessRecorder(SqliteTrackingRecorder, SqliteApplicationRecorder, P
         if tracking is not None:
             _track(connection, tracking)
         return last
+
+
+def _notification(number: int, stream_id: UUID, link: Link) -> Notification:
+    check_link(stream_id, link)
+    return Notification(stream_id, link.version, link.topic, link.state, number)
 
 
 def _track(connection: apsw.Connection, tracking: Tracking) -> None:

@@ -1,0 +1,155 @@
+"""Events to and from records, for listed topics only.
+
+The library finds an event's class by importing whatever its record names, and builds it from
+whatever fields are there.  Here both are checked first: a record that isn't exactly one of ours is
+a typed error, and nothing is imported for it.
+"""
+
+import types
+from dataclasses import dataclass, fields
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from eventsourcing.domain import AggregateEvent, DomainEventProtocol
+from eventsourcing.persistence import Mapper, StoredEvent, Transcoder
+from typing_extensions import override
+
+from remembrancer.adapters.eventlog.codec import CanonicalTranscoder
+from remembrancer.domain.errors import MalformedRecordError, UnknownTopicError
+from remembrancer.domain.stored_format import EVENTS, require_known
+
+_IDENTITY = ("originator_id", "originator_version")
+_CLASS_VERSION = "class_version"
+
+
+class ListedMapper(Mapper[UUID]):
+    """Maps the events of :data:`remembrancer.domain.stored_format.EVENTS`."""
+
+    def __init__(self, transcoder: Transcoder | None = None) -> None:
+        super().__init__(transcoder=transcoder or CanonicalTranscoder())
+        self._shapes: dict[str, _Shape] = {}
+
+    @override
+    def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
+        """Return the record of an event.
+
+        Raises:
+            UnknownTopicError: its class isn't listed.
+            MalformedRecordError: its state has no canonical spelling.
+        """
+        cls = type(domain_event)
+        topic = getattr(cls, "TOPIC", f"{cls.__module__}:{cls.__qualname__}")
+        if EVENTS.get(topic) is not cls:
+            raise UnknownTopicError(topic)
+        stream_id, version = domain_event.originator_id, domain_event.originator_version
+        state = {
+            name: value for name, value in vars(domain_event).items() if name not in _IDENTITY
+        }
+        shape = self._shape(topic)
+        problem = shape.problem(state)
+        if problem:
+            raise MalformedRecordError(stream_id=stream_id, version=version, problem=problem)
+        if shape.class_version > 1:
+            state[_CLASS_VERSION] = shape.class_version
+        try:
+            data = self.transcoder.encode(state)
+        except (ValueError, TypeError) as error:
+            raise MalformedRecordError(
+                stream_id=stream_id, version=version, problem="has no canonical spelling"
+            ) from error
+        return StoredEvent(stream_id, version, topic, data)
+
+    @override
+    def to_domain_event(self, stored_event: StoredEvent) -> AggregateEvent:
+        """Return the event of a record.
+
+        Raises:
+            UnknownTopicError: its topic, or that of the aggregate it begins, isn't listed.
+            MalformedRecordError: the record isn't canonical, or hasn't the fields of its event.
+        """
+        topic, version = stored_event.topic, stored_event.originator_version
+        require_known(topic)
+        stream_id = stored_event.originator_id
+        if not isinstance(stream_id, UUID):
+            stream_id = UUID(stream_id)
+        state, problem = self._state(topic, stored_event.state)
+        if problem:
+            raise MalformedRecordError(stream_id=stream_id, version=version, problem=problem)
+        state["originator_id"] = stream_id
+        state["originator_version"] = version
+        # A frozen dataclass whose fields were checked: built as the library does it.
+        domain_event = object.__new__(EVENTS[topic])
+        object.__setattr__(domain_event, "__dict__", state)
+        return domain_event
+
+    def _state(self, topic: str, data: bytes) -> tuple[dict[str, Any], str]:
+        """Return the checked state, or what is wrong with it."""
+        try:
+            state = self.transcoder.decode(data)
+        except (ValueError, TypeError, RecursionError):
+            return {}, "isn't canonical JSON of known types"
+        if type(state) is not dict:
+            return {}, "isn't the state of an event"
+        originator_topic = state.get("originator_topic")
+        if type(originator_topic) is str:
+            require_known(topic, originator_topic)
+        shape = self._shape(topic)
+        recorded = state.pop(_CLASS_VERSION, 1)
+        if type(recorded) is not int or not 1 <= recorded <= shape.class_version:
+            return {}, "is of a class version that this release doesn't know"
+        for older in range(recorded, shape.class_version):
+            getattr(EVENTS[topic], f"upcast_v{older}_v{older + 1}")(state)
+        return state, shape.problem(state)
+
+    def _shape(self, topic: str) -> "_Shape":
+        shape = self._shapes.get(topic)
+        if shape is None:
+            shape = self._shapes[topic] = _Shape.of(EVENTS[topic])
+        return shape
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The fields of one event class."""
+
+    class_version: int
+    types: dict[str, tuple[type, ...]]
+    """By field: the exact types its value may have; empty for any."""
+    optional: frozenset[str]
+    """Fields with a default, which older records don't have."""
+
+    @classmethod
+    def of(cls, event: type[AggregateEvent]) -> "_Shape":
+        hints = get_type_hints(event)
+        own = [field for field in fields(event) if field.name not in _IDENTITY]
+        return cls(
+            class_version=getattr(event, _CLASS_VERSION, 1),
+            types={field.name: _exact_types(hints[field.name]) for field in own},
+            optional=frozenset(field.name for field in own if hasattr(event, field.name)),
+        )
+
+    def problem(self, state: dict[str, Any]) -> str:
+        """Return what is wrong with ``state``, or nothing; never a value."""
+        types = self.types
+        for name, value in state.items():
+            if name not in types:
+                return "has a field that its event doesn't have"
+            allowed = types[name]
+            if allowed and type(value) not in allowed:
+                return f"{name} is of the wrong type"
+        if len(state) != len(self.types):
+            missing = self.types.keys() - state.keys() - self.optional
+            if missing:
+                return f"lacks {', '.join(sorted(missing))}"
+        return ""
+
+
+def _exact_types(hint: Any) -> tuple[type, ...]:
+    if hint is Any:
+        return ()
+    origin = get_origin(hint)
+    if origin in {Union, types.UnionType}:
+        each = [_exact_types(one) for one in get_args(hint)]
+        return tuple(kind for kinds in each for kind in kinds) if all(each) else ()
+    found = origin or hint
+    return (found,) if isinstance(found, type) else ()
