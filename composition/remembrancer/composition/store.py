@@ -68,7 +68,7 @@ def _sqlite_store(settings: StoreSettings) -> Generator[Store]:
     from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
     from remembrancer.adapters.sqlite.database import Database  # noqa: PLC0415
     from remembrancer.adapters.sqlite.entry_vault import SqliteEntryVault  # noqa: PLC0415
-    from remembrancer.adapters.sqlite.recorder import SqliteRecorder  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder  # noqa: PLC0415
     from remembrancer.adapters.sqlite.session_vault import SqliteSessionVault  # noqa: PLC0415
     from remembrancer.adapters.sqlite.sparse_index import SqliteSparseIndex  # noqa: PLC0415
     from remembrancer.adapters.sqlite.transactions import SqliteTransactions  # noqa: PLC0415
@@ -79,7 +79,7 @@ def _sqlite_store(settings: StoreSettings) -> Generator[Store]:
     ) as database:
         yield Store(
             transactions=SqliteTransactions(database=database),
-            log=RecordedEventLog(recorder=SqliteRecorder(database=database)),
+            log=RecordedEventLog(recorder=SqliteApplicationRecorder(database=database)),
             vault=SqliteEntryVault(database=database),
             sessions=SqliteSessionVault(database=database),
             sparse=SqliteSparseIndex(database=database),

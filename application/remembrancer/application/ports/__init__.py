@@ -5,6 +5,7 @@ Calls block.  Adapters raise the store errors of :mod:`remembrancer.domain.error
 """
 
 from remembrancer.application.ports.access_policy import AccessPolicy
+from remembrancer.application.ports.admission_source import AdmissionSource
 from remembrancer.application.ports.clock import Clock
 from remembrancer.application.ports.document_reader import (
     Document,
@@ -17,6 +18,11 @@ from remembrancer.application.ports.document_reader import (
 from remembrancer.application.ports.embedder import Embedder
 from remembrancer.application.ports.entry_vault import EntryVault, Original
 from remembrancer.application.ports.event_log import EventLog, Recorded
+from remembrancer.application.ports.ledger_repository import (
+    HeldLedger,
+    LedgerRepository,
+    SpendOfDay,
+)
 from remembrancer.application.ports.randomness import Randomness
 from remembrancer.application.ports.sealer import Sealer
 from remembrancer.application.ports.semantic_query_lookup import SemanticQueryLookup
@@ -34,6 +40,7 @@ from remembrancer.application.ports.vector_store import (
 
 __all__ = [
     "AccessPolicy",
+    "AdmissionSource",
     "Clock",
     "Document",
     "DocumentFault",
@@ -45,7 +52,9 @@ __all__ = [
     "EventLog",
     "Filter",
     "FoundDocuments",
+    "HeldLedger",
     "IndexState",
+    "LedgerRepository",
     "Original",
     "Randomness",
     "Recorded",
@@ -54,6 +63,7 @@ __all__ = [
     "SessionVault",
     "SparseDocument",
     "SparseIndex",
+    "SpendOfDay",
     "TokenCounter",
     "Transactions",
     "VectorIndex",

@@ -6,9 +6,6 @@ from typing import ClassVar, Protocol
 
 from remembrancer.domain.errors import RemembrancerError, Retry
 
-ANSWER_BYTES_MAX = 4_194_304
-"""Decoded bytes of one answer: 4 MiB hold four vectors of the widest space, five times over."""
-
 
 class ProviderFailure(StrEnum):
     """Why a request brought no answer.  Whether it was charged can't be known from here."""
@@ -69,8 +66,8 @@ class EmbeddingProvider(Protocol):
     async def request(self, texts: Sequence[str], *, timeout_s: float) -> bytes:
         """Send ``texts`` (1 or more) and return the answer's body as it came.
 
-        The body has at most :data:`ANSWER_BYTES_MAX` bytes and is not trusted:
-        :mod:`remembrancer.domain.provider_answer` reads it.  Nothing but the texts, the model's
+        The body has at most :data:`remembrancer.domain.provider_answer.ANSWER_BYTES_MAX` bytes
+        and is trusted in nothing: ``read_answer`` there judges it.  Nothing but the texts, the model's
         name and the form of the answer is sent.
 
         ``timeout_s`` bounds everything from the name's look-up to the last byte.  Cancelling the

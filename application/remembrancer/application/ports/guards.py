@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from remembrancer.domain.eligibility import LEAVES_AT_MOST
 from remembrancer.domain.sensitivity import Sensitivity
 
-LEAVES_AT_MOST = Sensitivity.INTERNAL
-"""Only ``public`` and ``internal`` texts leave (seed BSQ)."""
 GUARDED_BYTES_MAX = 65_536
 """UTF-8 bytes of one text that guards read; a longer one is withheld, never cut."""
 

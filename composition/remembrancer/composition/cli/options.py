@@ -12,7 +12,7 @@ import typer
 from remembrancer.composition.assembly import assembled
 from remembrancer.composition.cli.output import Output
 from remembrancer.composition.facade import Remembrancer
-from remembrancer.composition.settings import IdentitySettings, Settings
+from remembrancer.composition.settings import IdentitySettings, Settings, StoreSettings
 from remembrancer.composition.settings_sources import load_settings
 from remembrancer.domain.errors import InvalidInputError, StoreCorruptError
 from remembrancer.domain.sensitivity import Sensitivity
@@ -61,10 +61,13 @@ class Opened:
 def read_settings(db: Path | None, config: Path | None, *, read_only: bool = False) -> Settings:
     """Return the settings with what the command line says over them."""
     settings = load_settings(config, os.environ)
-    changed = settings.store.model_dump()
-    if db is not None:
-        changed["path"] = db
-    changed["read_only"] = changed["read_only"] or read_only
+    store = settings.store
+    changed = StoreSettings(
+        backend=store.backend,
+        path=store.path if db is None else db,
+        busy_timeout_s=store.busy_timeout_s,
+        read_only=store.read_only or read_only,
+    )
     return Settings(store=changed, embedder=settings.embedder, identity=settings.identity)
 
 
