@@ -25,11 +25,16 @@ from remembrancer.domain.search_text import parsed_question, prepared
 IDS_MAX = 500
 """Ids in one look-up."""
 
-_NUMBERS = "SELECT number FROM sparse_document WHERE id IN (SELECT unhex(value) FROM json_each(?))"
-_DROP = (
-    "DELETE FROM sparse_words WHERE rowid = ?",
-    "DELETE FROM sparse_metadata WHERE document = ?",
-    "DELETE FROM sparse_document WHERE number = ?",
+_KEPT = (
+    "SELECT sparse_document.number, sparse_text.number, sparse_text.text"
+    " FROM sparse_document JOIN sparse_text ON sparse_text.number = sparse_document.text"
+    " WHERE id IN (SELECT unhex(value) FROM json_each(?))"
+)
+_DROP_WORDS = "INSERT INTO sparse_words (sparse_words, rowid, text) VALUES ('delete', ?, ?)"
+_DROP_DOCUMENT = "DELETE FROM sparse_document WHERE number = ?"
+_EMPTY_TEXT = "UPDATE sparse_text SET text = NULL WHERE number = ?"
+_EMPTY_METADATA = (
+    "UPDATE sparse_metadata SET document = NULL, key = NULL, value = NULL WHERE document = ?"
 )
 _COUNTED = "UPDATE sparse_owner SET documents = documents + ? WHERE number = ?"
 _OWNER = "SELECT number FROM sparse_owner WHERE tenant IS ? AND owner IS ?"
@@ -43,14 +48,16 @@ _ADD_LABEL = (
     " VALUES (?, ?, ?, ?, ?) RETURNING number"
 )
 _LAST = "SELECT max(number) FROM sparse_document WHERE number BETWEEN ? AND ?"
-_ADD_DOCUMENT = "INSERT INTO sparse_document (number, id, label) VALUES (?, ?, ?)"
+_LAST_TEXT = "SELECT coalesce(max(number), 0) FROM sparse_text"
+_ADD_DOCUMENT = "INSERT INTO sparse_document (number, id, label, text) VALUES (?, ?, ?, ?)"
+_ADD_TEXT = "INSERT INTO sparse_text (number, text) VALUES (?, ?)"
 _ADD_METADATA = "INSERT INTO sparse_metadata (document, key, value) VALUES (?, ?, ?)"
 _ADD_WORDS = "INSERT INTO sparse_words (rowid, text) VALUES (?, ?)"
 _COUNT = "SELECT coalesce(sum(documents), 0) FROM sparse_owner"
 _CLEAR = (
     # Row by row FTS5 would look up every word; dropped pages are overwritten as well.
-    "DROP TABLE sparse_words; DELETE FROM sparse_metadata; DELETE FROM sparse_document;"
-    "DELETE FROM sparse_label; DELETE FROM sparse_owner;"
+    "DROP TABLE sparse_words; DROP TABLE sparse_metadata; DROP TABLE sparse_text;"
+    " DELETE FROM sparse_document; DELETE FROM sparse_label; DELETE FROM sparse_owner;"
 )
 _SCHEMA = "sparse_index.sql"
 
@@ -102,13 +109,15 @@ def _drop(connection: apsw.Connection, ids: Iterable[UUID]) -> None:
     wanted = [one.hex for one in ids]
     for start in range(0, len(wanted), IDS_MAX):
         chunk = json.dumps(wanted[start : start + IDS_MAX])
-        found: list[Any] = connection.execute(_NUMBERS, (chunk,)).fetchall()
-        numbers = sorted(found)
-        if not numbers:
+        kept: list[Any] = sorted(connection.execute(_KEPT, (chunk,)).fetchall())
+        if not kept:
             continue
-        for statement in _DROP:
-            connection.executemany(statement, numbers)
-        for owner, group in groupby(numbers, key=lambda row: row[0] >> SERIAL_BITS):
+        numbers = [(number,) for number, _, _ in kept]
+        connection.executemany(_DROP_WORDS, [(number, text) for number, _, text in kept])
+        connection.executemany(_EMPTY_TEXT, [(place,) for _, place, _ in kept])
+        connection.executemany(_EMPTY_METADATA, numbers)
+        connection.executemany(_DROP_DOCUMENT, numbers)
+        for owner, group in groupby(kept, key=lambda row: row[0] >> SERIAL_BITS):
             connection.execute(_COUNTED, (-len(list(group)), owner))
 
 
@@ -151,20 +160,28 @@ def _insert(
 ) -> None:
     low, high = owner << SERIAL_BITS, ((owner + 1) << SERIAL_BITS) - 1
     last: int | None = connection.execute(_LAST, (low, high)).get
-    numbered = list(enumerate(labelled, start=(low if last is None else last) + 1))
+    numbers = range((low if last is None else last) + 1, high)
+    first_text: int = connection.execute(_LAST_TEXT).get + 1
+    texts = range(first_text, first_text + len(labelled))
+    words = [prepared(document.text) for _, document in labelled]
     connection.executemany(
-        _ADD_DOCUMENT, [(number, one.id.bytes, label) for number, (label, one) in numbered]
+        _ADD_DOCUMENT,
+        [
+            (number, document.id.bytes, label, text)
+            for number, text, (label, document) in zip(numbers, texts, labelled, strict=False)
+        ],
     )
-    rest = [
-        (number, key, value)
-        for number, (_, document) in numbered
-        for key, value in _unlabelled(document.metadata)
-    ]
-    connection.executemany(_ADD_METADATA, rest)
+    connection.executemany(_ADD_TEXT, zip(texts, words, strict=True))
+    connection.executemany(_ADD_WORDS, zip(numbers, words, strict=False))
     connection.executemany(
-        _ADD_WORDS, [(number, prepared(document.text)) for number, (_, document) in numbered]
+        _ADD_METADATA,
+        [
+            (number, key, value)
+            for number, (_, document) in zip(numbers, labelled, strict=False)
+            for key, value in _unlabelled(document.metadata)
+        ],
     )
-    connection.execute(_COUNTED, (len(numbered), owner))
+    connection.execute(_COUNTED, (len(labelled), owner))
 
 
 def _unlabelled(metadata: Mapping[str, str]) -> Iterable[tuple[str, str]]:

@@ -28,18 +28,30 @@ CREATE INDEX IF NOT EXISTS sparse_label_values
 CREATE TABLE IF NOT EXISTS sparse_document (
     number INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE,
-    label INTEGER NOT NULL REFERENCES sparse_label (number)
+    label INTEGER NOT NULL REFERENCES sparse_label (number),
+    text INTEGER NOT NULL -- its row in sparse_text
 ) STRICT;
 
--- All other metadata.
+-- What is private stands in rows that are only added at the end, never made longer and never
+-- deleted, only emptied: so SQLite never moves one, and no stale copy of it is left behind in the
+-- unused part of a page.
+
+-- Prepared texts: FTS5 has to be told what it shall forget.
+CREATE TABLE IF NOT EXISTS sparse_text (number INTEGER PRIMARY KEY, text TEXT) STRICT;
+
+-- All metadata that isn't a label.
 CREATE TABLE IF NOT EXISTS sparse_metadata (
-    document INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (document, key)
-) STRICT, WITHOUT ROWID;
+    number INTEGER PRIMARY KEY,
+    document INTEGER,
+    key TEXT,
+    value TEXT
+) STRICT;
+
+CREATE INDEX IF NOT EXISTS sparse_metadata_document
+    ON sparse_metadata (document) WHERE document IS NOT NULL;
 
 -- Prepared texts hold nothing but ASCII and parts of words, which is what this tokenizer assumes.
-CREATE VIRTUAL TABLE IF NOT EXISTS sparse_words USING fts5 (text, tokenize = 'porter ascii');
+CREATE VIRTUAL TABLE IF NOT EXISTS sparse_words
+    USING fts5 (text, content = '', tokenize = 'porter ascii');
 
 INSERT INTO sparse_words (sparse_words, rank) VALUES ('secure-delete', 1);

@@ -35,6 +35,8 @@ _FTS5_IDF_MIN = 1e-6
 
 _OWNERS = "SELECT number, documents FROM sparse_owner"
 _LABEL_NUMBERS = "SELECT number FROM sparse_label"
+# CROSS JOIN: the words' index goes first.
+_DOCUMENT = " CROSS JOIN sparse_document ON sparse_document.number = sparse_words.rowid"
 _IDS = "SELECT number, id FROM sparse_document WHERE number IN (SELECT value FROM json_each(?))"
 
 
@@ -44,10 +46,10 @@ class _Reach:
 
     owned: str
     """The condition that keeps the asked owners' documents: what words are weighed by."""
-    joined: str
-    """What the table is joined with."""
+    labelled: str
+    """The condition on the label of ``sparse_document``, beginning with AND; may be empty."""
     conditions: str
-    """What else must hold, beginning with AND."""
+    """What else must hold, beginning with AND; may be empty."""
     bindings: dict[str, Any]
     documents: int
     """How many the asked owners have."""
@@ -95,14 +97,10 @@ def _reach(
     if 1 < len(numbers) < len(everybody):
         bindings["owners"] = json.dumps(numbers)
         owned += f" AND sparse_words.rowid >> {SERIAL_BITS} IN {_listed('owners')}"
-    joined, conditions = "", ""
+    labelled, conditions = "", ""
     if labels := _labels(connection, numbers, values):
         bindings["labels"] = json.dumps(labels)
-        # CROSS JOIN: the words' index goes first.
-        joined = (
-            " CROSS JOIN sparse_document ON sparse_document.number = sparse_words.rowid"
-            f" AND sparse_document.label IN {_listed('labels')}"
-        )
+        labelled = f" AND sparse_document.label IN {_listed('labels')}"
     elif labels is not None:
         return None
     for place, key in enumerate(key for key in values if key not in LABELS):
@@ -114,7 +112,7 @@ def _reach(
         )
     return _Reach(
         owned=owned,
-        joined=joined,
+        labelled=labelled,
         conditions=conditions,
         bindings=bindings,
         documents=documents,
@@ -183,12 +181,13 @@ def _ranked(
     """Return (number, score in steps) of the best, all that tie with the last included."""
     bindings = dict(reach.bindings)
     parts = []
+    joined = _DOCUMENT + reach.labelled if reach.labelled else ""
     for place, (match, factor) in enumerate(weighed):
         bindings |= {f"match_{place}": match, f"factor_{place}": factor}
         parts.append(
             "SELECT sparse_words.rowid AS number,"  # noqa: S608  # Names of ours; values are bound.
             f" bm25(sparse_words) * :factor_{place} AS score"
-            f" FROM sparse_words{reach.joined} WHERE sparse_words MATCH :match_{place}"
+            f" FROM sparse_words{joined} WHERE sparse_words MATCH :match_{place}"
             f" AND {reach.owned}{reach.conditions}"
         )
     # A compound of two or more is never flattened, which bm25() wouldn't survive.
@@ -219,8 +218,10 @@ def _holding(
         )
     scan = (
         f"SELECT number, {' + '.join(counts)} AS occurrences"  # noqa: S608  # Names of ours; values are bound.
-        " FROM (SELECT sparse_words.rowid AS number, sparse_words.text AS text"
-        f" FROM sparse_words{reach.joined} WHERE {reach.owned}{reach.conditions}"
+        " FROM (SELECT sparse_words.rowid AS number, sparse_text.text AS text"
+        f" FROM sparse_words{_DOCUMENT}{reach.labelled}"
+        " CROSS JOIN sparse_text ON sparse_text.number = sparse_document.text"
+        f" WHERE {reach.owned}{reach.conditions}"
         " ORDER BY sparse_words.rowid DESC LIMIT :scanned) WHERE occurrences > 0"
     )
     return [
