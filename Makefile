@@ -20,9 +20,9 @@ help: ## list these targets
 setup: $(READY) ## make .venv with everything in it; quick when up to date
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "remembrancer needs Python 3.11 or newer, and $(PYTHON) is" \
-			"$$($(PYTHON) --version 2>&1 || echo not there); say make PYTHON=python3.11" >&2; \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Python 3.11 or newer is needed; $(PYTHON) is $$( \
+			($(PYTHON) --version) 2>/dev/null || echo not there). Try make PYTHON=python3.12" >&2; \
 		exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) ..."

@@ -38,7 +38,9 @@ def _all_errors(
 ) -> list[type[RemembrancerError]]:
     """Return every error class of the domain, of all its modules named ``...errors``."""
     _modules()
-    found = [cls for cls in base.__subclasses__() if cls.__module__.startswith("remembrancer.")]
+    found = [
+        cls for cls in base.__subclasses__() if cls.__module__.startswith("remembrancer.domain")
+    ]
     return found + [below for cls in found for below in _all_errors(cls)]
 
 
