@@ -1,4 +1,4 @@
-"""Transactions over every SQLite adapter that shares one database."""
+"""Transactions over everything in one SQLite file."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,7 +10,11 @@ from remembrancer.application.ports.transactions import Transactions
 
 
 class SqliteTransactions(Transactions):
-    """The port's face of :class:`Database`."""
+    """What the adapters of one :class:`Database` write together.
+
+    A block that raises dooms the whole, even if the error is caught further out; see
+    :meth:`Database.write`.
+    """
 
     def __init__(self, *, database: Database) -> None:
         self._database = database
