@@ -48,7 +48,7 @@ types: setup ## types
 	@$(BIN)/mypy
 
 imports: setup ## the rings' rules of dependency
-	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 unit: setup ## the tests alone
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
