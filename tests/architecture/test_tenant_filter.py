@@ -1,4 +1,4 @@
-"""No index is asked without its tenant (design 5), whatever is asked and whatever a policy says."""
+"""No index is asked without its tenant (design 5), whatever is asked and a policy says."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
