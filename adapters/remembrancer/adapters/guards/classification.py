@@ -50,7 +50,7 @@ _EMAIL = re.compile(
     r"(?<=[\w+%-])(?<!\bgit)@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w-])"
 )
 _PHONE = re.compile(
-    r"(?<![\w+])(?:\+|00(?=[1-9]))((?:[ ./()-]{0,2}[0-9]){8,15})(?![0-9])"
+    r"(?<![\w+])(?:\+|(?<![0-9] )00(?=[1-9]))((?:[ ./()-]{0,2}[0-9]){8,15})(?![0-9])"
     r"|(?<![\w.-])(\(?[2-9][0-9]{2}\)?[ .-][2-9][0-9]{2}[ .-][0-9]{4})(?![\w-])"
     r"|(?:\b(?:tel|phone|call|mobile|cell|fax|whatsapp|handy|telefon|telefoon|telefone"
     r"|tel[eé]fono|t[eé]l[eé]phone|m[oó]vil)\b|电话|電話|手机|телефон|전화)"
@@ -105,11 +105,7 @@ class TelephoneNumber:
     def found_in(self, text: str, lowered: str) -> bool:
         """Return whether a number to call is there."""
         del lowered
-        for match in _PHONE.finditer(text):
-            digits = _NOT_A_DIGIT.sub("", match[match.lastindex or 0])
-            if match.lastindex == 3 or len(digits) in _PHONE_LENGTHS:  # noqa: PLR2004 - the named
-                return True
-        return False
+        return any(map(_is_telephone, _PHONE.finditer(text)))
 
 
 CLASSIFICATION = RuleSet(
@@ -123,6 +119,15 @@ RAISES_TO = {
     "e-mail": Sensitivity.CONFIDENTIAL,
     "telephone": Sensitivity.CONFIDENTIAL,
 }
+
+
+def _is_telephone(match: re.Match[str]) -> bool:
+    digits = _NOT_A_DIGIT.sub("", match[match.lastindex or 0])
+    if match[1] is None:
+        return True  # Said to be one, or written as North Americans do.
+    if digits[0] in "17":  # Country codes 1 and 7: ten digits follow.
+        return len(digits) == 11  # noqa: PLR2004
+    return len(digits) in _PHONE_LENGTHS
 
 
 def _numbers(text: str) -> Iterator[str]:

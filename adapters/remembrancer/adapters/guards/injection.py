@@ -23,7 +23,7 @@ _FLAGS = (
 """The flags of England, Scotland and Wales: the only tag characters with a use."""
 
 _VERBS = re.compile(
-    r"ignor|disregard|forget|overrid|overrule|bypass|skip over|pay no attention|do not follow|"
+    r"(?<![a-z.])(?:ignor|forget)|disregard|overrid|overrule|pay no attention|do not follow|"
     r"don'?t follow|stop following|neglect|"  # English; ignor- also German, French, Spanish, ...
     r"missacht|vergiss|vergesst|beachte\b.{0,20}\bnicht|befolge\b.{0,20}\bnicht|"  # German
     r"oublie|ne tiens? pas compte|ne tenez pas compte|ne suis pas|"  # French
@@ -51,8 +51,9 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _ORDERS = re.compile(
-    r"instruction|instruktion|prompt|directive|guideline|\brules?\b|\borders?\b|command|"
-    r"constraint|guardrail|restriction|safety|programming|context|conversation|what you were told|"
+    r"instruction|instruktion|prompt|"
+    r"directi(?:ve|on)|you were told|guideline|\brules?\b|\borders?\b|command|"
+    r"constraint|guardrail|restriction|safety|programming|context|conversation|"
     r"anweisung|vorgabe|\bregeln?\b|befehl|consigne|regle|règle|directiv|instruccion|\breglas\b|"
     r"indicacion|istruzion|\bregole\b|instrucoes|instruções|\bregras\b|instructies|\bregels\b|"
     r"instrukcj|polecen|zasad|инструкц|указани|правил|команд|інструкц|вказівк|"
@@ -167,20 +168,26 @@ INJECTION = RuleSet(
             ("://",),
             r"\b(?:send|post|forward|upload|transmit|exfiltrate|leak|append|submit)\b"
             r"[^\n]{0,80}?\b(?:conversation|history|context|memor(?:y|ies)|secrets?|keys?|tokens?"
-            r"|passwords?|credentials?|system prompt|everything|data)\b[^\n]{0,40}?\bhttps?://",
+            r"|passwords?|credentials?|system prompt|everything)\b[^\n]{0,40}?\bhttps?://",
         ),
         _pattern(
             "new-authority",
             (
                 "you are now",
                 "from now on",
-                "developer mode",
-                "system prompt",
-                "jailbreak",
+                " mode",
+                "prompt",
+                "instructions",
                 "do not ",
+                "safety",
+                "guardrail",
+                "restriction",
+                "filter",
             ),
             r"\b(?:reveal|print|show|output|repeat|leak|display|tell me)\b[^\n.]{0,40}?"
-            r"\b(?:your|the|system|hidden|initial) (?:system )?(?:prompt|instructions)\b"
+            r"\b(?:your|system|hidden|initial) (?:system )?(?:prompt|instructions)\b"
+            r"|\b(?:bypass|disable|turn off|remove) (?:all |any |your |the )?(?:safety|guardrails?"
+            r"|content filters?|restrictions)\b"
             r"|\byou are now (?:in |an? )?(?:dan|developer mode|jailbroken|unrestricted|free|evil"
             r"|the system)\b"
             r"|\bfrom now on,? you (?:are|will|must|have no)\b"

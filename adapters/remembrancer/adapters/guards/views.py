@@ -27,12 +27,12 @@ _INVISIBLE = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_TAGS = re.compile("[\U000e0020-\U000e007e]+")
+_TAGS = re.compile("[\U000e0020-\U000e007e]++")
 _BREAK = re.compile(r"[ \t]{0,64}+\\?\r?\n[ \t]{0,64}+|[\"'] {0,8}[+.]? {0,8}[\"']")
 _SPACED = re.compile(r"(?<![^\W_])[^\W_](?:[ ._*-][^\W_](?![^\W_])){4,}+")
 _GAPS = re.compile(r"[ ._*-]")
 _ESCAPE = re.compile(
-    r"(?:%[0-9A-Fa-f]{2})+|\\u([0-9A-Fa-f]{4})|\\u\{([0-9A-Fa-f]{1,6})\}|\\U([0-9A-Fa-f]{8})"
+    r"(?:%[0-9A-Fa-f]{2})++|\\u([0-9A-Fa-f]{4})|\\u\{([0-9A-Fa-f]{1,6})\}|\\U([0-9A-Fa-f]{8})"
     r"|\\x([0-9A-Fa-f]{2})|&#x([0-9A-Fa-f]{1,6});?|&#([0-9]{1,7});?"
 )
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}+={0,2}")

@@ -9,13 +9,13 @@ from typing_extensions import override
 
 from remembrancer.adapters.provider.secret_source import SecretSource
 from remembrancer.application.ports.embedding_provider import (
-    ANSWER_BYTES_MAX,
     EmbeddingProvider,
     ProviderError,
     ProviderFailure,
 )
 from remembrancer.domain.destination import Destination
 from remembrancer.domain.errors import InvalidInputError, SettingsError
+from remembrancer.domain.provider_answer import ANSWER_BYTES_MAX
 
 if TYPE_CHECKING:
     import ssl

@@ -66,9 +66,9 @@ class EmbeddingProvider(Protocol):
     async def request(self, texts: Sequence[str], *, timeout_s: float) -> bytes:
         """Send ``texts`` (1 or more) and return the answer's body as it came.
 
-        The body has at most :data:`remembrancer.domain.provider_answer.ANSWER_BYTES_MAX` bytes
-        and is trusted in nothing: ``read_answer`` there judges it.  Nothing but the texts, the model's
-        name and the form of the answer is sent.
+        The body has at most ``ANSWER_BYTES_MAX`` bytes and is trusted in nothing:
+        :func:`remembrancer.domain.provider_answer.read_answer` judges it.  Only the texts, the
+        model's name and the form of the answer are sent.
 
         ``timeout_s`` bounds everything from the name's look-up to the last byte.  Cancelling the
         call closes the connection at once and propagates.

@@ -22,7 +22,6 @@ import anyio.to_thread
 import pytest
 
 from remembrancer.application.ports.embedding_provider import (
-    ANSWER_BYTES_MAX,
     EmbeddingProvider,
     ProviderError,
     ProviderFailure,
@@ -30,6 +29,7 @@ from remembrancer.application.ports.embedding_provider import (
 from remembrancer.contracts import loopback_provider as server_side
 from remembrancer.contracts.loopback_provider import Behaviour, LoopbackProvider
 from remembrancer.domain.errors import InvalidInputError
+from remembrancer.domain.provider_answer import ANSWER_BYTES_MAX
 
 ENOUGH_S = 5.0
 SHORT_S = 0.25
