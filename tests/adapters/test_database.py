@@ -1,0 +1,553 @@
+"""One SQLite file: what it refuses, and how threads, processes and forks share it."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import apsw
+import pytest
+
+from remembrancer.adapters.sqlite import schema
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.domain.errors import (
+    SettingsError,
+    StoreClosedError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreNewerError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def database(path: Path) -> Generator[Database]:
+    with Database.open(path, busy_timeout_s=0.2) as database:
+        note(database, "first")
+        yield database
+
+
+def note(database: Database, text: str) -> None:
+    """Write something: a projection's position, the smallest row there is."""
+    with database.write() as connection:
+        connection.execute("INSERT INTO tracking VALUES (?, 1)", (text,))
+
+
+def notes(database: Database) -> list[str]:
+    with database.read() as connection:
+        return [row[0] for row in connection.execute("SELECT application_name FROM tracking")]
+
+
+def opened(path: Path, *, read_only: bool = False) -> list[str]:
+    with Database.open(path, busy_timeout_s=0.2, read_only=read_only) as database:
+        return notes(database)
+
+
+# -- Settings of a connection ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pragma", "value"),
+    [
+        ("journal_mode", "wal"),
+        ("synchronous", 2),
+        ("foreign_keys", 1),
+        ("secure_delete", 1),
+        ("trusted_schema", 0),
+        ("cell_size_check", 1),
+        ("busy_timeout", 200),
+        ("application_id", schema.APPLICATION_ID),
+        ("user_version", schema.SCHEMA_VERSION),
+    ],
+)
+def test_every_connection_is_set_up(database: Database, pragma: str, value: int | str) -> None:
+    found = []
+    thread = threading.Thread(target=lambda: found.append(database.connection().pragma(pragma)))
+    thread.start()
+    thread.join()
+    found.append(database.connection().pragma(pragma))
+
+    assert found == [value, value]
+
+
+def test_vectors_can_be_searched_and_nothing_more_loaded(database: Database) -> None:
+    connection = database.connection()
+
+    version: str = connection.execute("SELECT vec_version()").get
+
+    assert version.startswith("v")
+    with pytest.raises(apsw.SQLError, match="not authorized"):
+        connection.execute("SELECT load_extension('vec0')")
+
+
+def test_opening_imports_neither_numpy_nor_the_standard_module() -> None:
+    script = (
+        "import sys, tempfile, pathlib\n"
+        "from remembrancer.adapters.sqlite.database import Database\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    with Database.open(pathlib.Path(folder) / 'memory.db') as database:\n"
+        "        database.connection()\n"
+        "print(sorted({'numpy', 'sqlite3', '_sqlite3', 'sqlite_vec'} & sys.modules.keys()))\n"
+    )
+
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert said.stdout == "[]\n"
+
+
+# -- What lies there ---------------------------------------------------------
+
+
+def test_makes_a_missing_file(path: Path) -> None:
+    assert opened(path) == []
+    assert path.exists()
+
+
+def test_an_empty_file_is_new(path: Path) -> None:
+    path.touch()
+
+    assert opened(path) == []
+
+
+def test_leaves_one_file_behind(path: Path) -> None:
+    with Database.open(path) as database:
+        note(database, "kept")
+
+    assert [found.name for found in path.parent.iterdir()] == ["memory.db"]
+    assert opened(path) == ["kept"]
+
+
+def test_a_folder_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="is a folder"):
+        opened(tmp_path)
+
+
+def test_a_missing_folder_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="does not exist"):
+        opened(tmp_path / "none" / "memory.db")
+
+
+@pytest.mark.parametrize("content", [b"some notes\n" * 500, b"\0" * 5000, b"SQLite format 3\0"])
+def test_another_file_is_refused_and_left_alone(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+    with pytest.raises(StoreCorruptError):
+        opened(path)
+
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_file_is_refused(path: Path) -> None:
+    opened(path)
+    content = bytearray(path.read_bytes())
+    content[100:4096] = b"\xff" * 3996
+    path.write_bytes(content)
+
+    with pytest.raises(StoreCorruptError, match="backup"):
+        opened(path)
+
+
+def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+    other = apsw.Connection(str(path))
+    other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    content = path.read_bytes()
+
+    with pytest.raises(StoreCorruptError, match="another program"):
+        opened(path)
+
+    assert path.read_bytes() == content
+
+
+def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
+    opened(path)
+    newer = apsw.Connection(str(path))
+    newer.pragma("user_version", 99)
+    newer.close()
+    content = path.read_bytes()
+
+    with pytest.raises(StoreNewerError) as refused:
+        opened(path)
+
+    assert (refused.value.found, refused.value.known) == (99, schema.SCHEMA_VERSION)
+    assert path.read_bytes() == content
+
+
+def test_a_locked_file_is_unavailable(database: Database, path: Path) -> None:
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(StoreUnavailableError, match="another writer"):
+        note(database, "second")
+
+    other.close()
+    assert notes(database) == ["first"]
+
+
+def test_an_exclusively_locked_file_is_unavailable(path: Path) -> None:
+    opened(path)
+    other = apsw.Connection(str(path))
+    other.pragma("locking_mode", "exclusive")
+    other.execute("BEGIN EXCLUSIVE")
+
+    with pytest.raises(StoreUnavailableError):
+        opened(path)
+
+    other.close()
+
+
+def test_a_full_disk_changes_nothing(database: Database) -> None:
+    connection = database.connection()
+    connection.pragma("max_page_count", connection.pragma("page_count"))
+
+    with pytest.raises(StoreFullError), database.write():
+        connection.execute(
+            "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
+            " INSERT INTO tracking SELECT printf('%1000d', i), 1 FROM n"
+        )
+
+    assert notes(database) == ["first"]
+
+
+def test_a_syntax_error_is_our_bug_and_passes(database: Database) -> None:
+    with pytest.raises(apsw.SQLError), database.read() as connection:
+        connection.execute("SELEKT 1")
+
+
+# -- Reading only ------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("database")
+def test_opened_for_reading_refuses_to_write(path: Path) -> None:
+    with Database.open(path, read_only=True) as reader:
+        assert notes(reader) == ["first"]
+        with pytest.raises(StoreReadOnlyError):
+            note(reader, "second")
+
+
+def test_a_missing_file_can_not_be_read(path: Path) -> None:
+    with pytest.raises(StoreUnavailableError, match="no such file"):
+        opened(path, read_only=True)
+
+    assert not path.exists()
+
+
+def test_an_empty_file_can_not_be_read(path: Path) -> None:
+    path.touch()
+
+    with pytest.raises(StoreReadOnlyError):
+        opened(path, read_only=True)
+
+
+def test_a_reader_sees_what_a_writer_commits_later(database: Database, path: Path) -> None:
+    with Database.open(path, read_only=True) as reader:
+        before = notes(reader)
+        note(database, "second")
+
+        assert (before, notes(reader)) == (["first"], ["first", "second"])
+
+
+def as_somebody_else(act: Callable[[], None]) -> int:
+    """Run ``act`` in a child without the rights that root has; return its exit code."""
+    pid = os.fork()
+    if not pid:
+        with suppress(BaseException):
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setresgid(65534, 65534, 65534)
+                os.setresuid(65534, 65534, 65534)
+            act()
+            os._exit(0)
+        os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.fixture
+def reachable(path: Path) -> Path:
+    """Return a path that another user can reach: pytest's own folders are closed."""
+    for folder in list(path.parents)[:-2]:
+        if folder.owner() == path.parent.owner() and folder.stat().st_uid == os.getuid():
+            with suppress(PermissionError):
+                folder.chmod(folder.stat().st_mode | 0o055)
+    return path
+
+
+def test_read_only_media_are_read(reachable: Path) -> None:
+    with Database.open(reachable) as database:
+        note(database, "kept")
+    reachable.chmod(0o444)
+    reachable.parent.chmod(0o555)
+
+    def read() -> None:
+        with Database.open(reachable) as database:
+            assert notes(database) == ["kept"]
+            with pytest.raises(StoreReadOnlyError):
+                note(database, "second")
+
+    assert as_somebody_else(read) == 0
+    reachable.parent.chmod(0o755)
+
+
+def test_an_unreadable_file_is_unavailable(reachable: Path) -> None:
+    opened(reachable)
+    reachable.chmod(0)
+
+    def read() -> None:
+        with pytest.raises(StoreUnavailableError):
+            opened(reachable)
+
+    assert as_somebody_else(read) == 0
+
+
+def test_a_new_file_in_a_closed_folder_is_refused(reachable: Path) -> None:
+    reachable.parent.chmod(0o555)
+
+    def make() -> None:
+        with pytest.raises(StoreError):
+            opened(reachable)
+
+    assert as_somebody_else(make) == 0
+    reachable.parent.chmod(0o755)
+
+
+# -- Transactions ------------------------------------------------------------
+
+
+def test_a_write_inside_a_snapshot_is_a_bug(database: Database) -> None:
+    with database.read(), pytest.raises(RuntimeError, match="inside a snapshot"):
+        note(database, "second")
+
+
+def test_tells_whether_it_is_inside(database: Database) -> None:
+    seen = [database.in_write, database.in_transaction]
+    with database.read():
+        seen += [database.in_write, database.in_transaction]
+    with database.write(), database.read():
+        seen += [database.in_write, database.in_transaction]
+
+    assert seen == [False, False, False, True, True, True]
+
+
+def test_calls_back_after_the_commit_only(database: Database) -> None:
+    called = list[str]()
+
+    with database.write():
+        database.after_commit(lambda: called.append("committed"))
+        before = list(called)
+    with suppress(ZeroDivisionError), database.write():
+        database.after_commit(lambda: called.append("rolled back"))
+        raise ZeroDivisionError
+
+    assert (before, called) == ([], ["committed"])
+
+
+def test_can_not_be_used_after_it_was_closed(path: Path) -> None:
+    with Database.open(path) as database:
+        pass
+
+    with pytest.raises(StoreClosedError):
+        notes(database)
+    with pytest.raises(StoreClosedError):
+        note(database, "late")
+
+
+# -- Threads -----------------------------------------------------------------
+
+
+def test_a_threads_connection_ends_with_it(database: Database) -> None:
+    threads = [threading.Thread(target=notes, args=[database]) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+        thread.join()
+    gc.collect()
+
+    assert len(database._threads) == 1
+
+
+def test_closing_waits_for_nobody(path: Path) -> None:
+    """A thread inside a transaction keeps its connection; it is closed when it ends."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def read(database: Database) -> None:
+        with database.read():
+            notes(database)
+            inside.set()
+            go_on.wait(10)
+
+    with Database.open(path) as database:
+        thread = threading.Thread(target=read, args=[database])
+        thread.start()
+        inside.wait(10)
+    go_on.set()
+    thread.join()
+    gc.collect()
+
+    assert [found.name for found in path.parent.iterdir()] == ["memory.db"]
+
+
+# -- Processes ---------------------------------------------------------------
+
+OPENS = (
+    "import sys, pathlib\n"
+    "from remembrancer.adapters.sqlite.database import Database\n"
+    "sys.stdin.readline()\n"
+    "with Database.open(pathlib.Path(sys.argv[1])) as database:\n"
+    "    with database.write() as connection:\n"
+    "        connection.execute('INSERT INTO tracking VALUES (?, 1)', (sys.argv[2],))\n"
+)
+
+
+def test_many_processes_may_be_the_first(path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPENS, str(path), str(number)], stdin=subprocess.PIPE, text=True
+        )
+        for number in range(6)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate()
+
+    assert [process.returncode for process in processes] == [0] * 6
+    assert sorted(opened(path)) == ["0", "1", "2", "3", "4", "5"]
+
+
+# -- Forks -------------------------------------------------------------------
+
+
+def forked(act: Callable[[], None]) -> int:
+    """Run ``act`` in a child of a fork; return its process id."""
+    pid = os.fork()
+    if not pid:
+        try:
+            act()
+        except BaseException:  # noqa: BLE001 - the child must end here, whatever happens
+            os._exit(1)
+        os._exit(0)
+    return pid
+
+
+def exit_code(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_forked_child_reads_and_writes(database: Database) -> None:
+    child = forked(lambda: note(database, "child's"))
+
+    assert exit_code(child) == 0
+    note(database, "parent's")
+    assert sorted(notes(database)) == ["child's", "first", "parent's"]
+
+
+def test_a_childs_commit_outlives_the_parents_closing(path: Path) -> None:
+    """The parent would delete the log under the child if SQLite trusted inherited locks."""
+    closed, go_on = os.pipe()
+
+    def act(database: Database) -> None:
+        note(database, "before")
+        os.read(closed, 1)
+        note(database, "after")
+
+    with Database.open(path) as database:
+        notes(database)
+        child = forked(partial(act, database))
+    os.write(go_on, b"x")
+    code = exit_code(child)
+
+    assert code == 0
+    assert opened(path) == ["after", "before"]
+
+
+def test_a_child_does_not_commit_the_parents_transaction(database: Database) -> None:
+    def act() -> None:
+        with pytest.raises(StoreUnavailableError, match="forked inside a transaction"):
+            note(database, "child's")
+        database.close()
+
+    with suppress(ZeroDivisionError), database.write() as connection:
+        connection.execute("INSERT INTO tracking VALUES ('half', 1)")
+        child = forked(act)
+        code = exit_code(child)
+        raise ZeroDivisionError
+
+    assert code == 0
+    assert notes(database) == ["first"]
+
+
+def test_a_fork_waits_for_another_threads_transaction(database: Database) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with database.write() as connection:
+            connection.execute("INSERT INTO tracking VALUES ('threads', 1)")
+            inside.set()
+            go_on.wait(10)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    inside.wait(10)
+    threading.Timer(0.05, go_on.set).start()
+    child = forked(lambda: note(database, "child's"))
+    code = exit_code(child)
+    thread.join()
+
+    assert code == 0
+    assert sorted(notes(database)) == ["child's", "first", "threads"]
+
+
+# -- Killed ------------------------------------------------------------------
+
+WRITES = (
+    "import sys, pathlib\n"
+    "from remembrancer.adapters.sqlite.database import Database\n"
+    "with Database.open(pathlib.Path(sys.argv[1])) as database:\n"
+    "    for number in range(10**6):\n"
+    "        with database.write() as connection:\n"
+    "            for half in 'ab':\n"
+    "                connection.execute('INSERT INTO tracking VALUES (?, 1)',"
+    " (f'{number:06}{half}',))\n"
+    "        print(number, flush=True)\n"
+)
+
+
+@pytest.mark.parametrize("acknowledged", [0, 1, 7, 40, 150])
+def test_a_killed_writer_loses_nothing_it_acknowledged(path: Path, acknowledged: int) -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITES, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    for line in writer.stdout:
+        if int(line) >= acknowledged:
+            break
+    writer.send_signal(signal.SIGKILL)
+    said, _ = writer.communicate()
+    last = max([acknowledged, *(int(number) for number in said.split()[:-1])])
+
+    found = opened(path)
+
+    assert found[: 2 * (last + 1)] == [f"{i:06}{half}" for i in range(last + 1) for half in "ab"]
+    assert len(found) % 2 == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("acknowledged", range(3, 600, 17))
+def test_a_killed_writer_loses_nothing_whenever(path: Path, acknowledged: int) -> None:
+    test_a_killed_writer_loses_nothing_it_acknowledged(path, acknowledged)
