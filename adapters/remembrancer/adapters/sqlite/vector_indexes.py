@@ -62,7 +62,7 @@ class SqliteVectorIndexes(VectorIndexes):
     @override
     def advance(self, index: VectorIndex, position: int) -> VectorIndex:
         with self._database.write() as connection:
-            _of_state(connection, index, IndexState.BUILDING)
+            _require_building(connection, index)
             connection.execute(
                 "UPDATE vector_index SET position = ? WHERE number = ?", (position, index.number)
             )
@@ -72,7 +72,7 @@ class SqliteVectorIndexes(VectorIndexes):
     def activate(self, index: VectorIndex) -> VectorIndex:
         with self._database.write() as connection:
             if _found(connection, index).state is not IndexState.ACTIVE:
-                _of_state(connection, index, IndexState.BUILDING)
+                _require_building(connection, index)
                 connection.execute(
                     "UPDATE vector_index SET state = 'retired' WHERE state = 'active'"
                 )
@@ -129,10 +129,10 @@ def _found(connection: apsw.Connection, index: VectorIndex) -> VectorIndex:
     return found
 
 
-def _of_state(connection: apsw.Connection, index: VectorIndex, state: IndexState) -> None:
-    found = _found(connection, index)
-    if found.state is not state:
-        raise InvalidInputError(field="index", problem=f"is {found.state}, not {state}")
+def _require_building(connection: apsw.Connection, index: VectorIndex) -> None:
+    state = _found(connection, index).state
+    if state is not IndexState.BUILDING:
+        raise InvalidInputError(field="index", problem=f"is {state}, not building")
 
 
 def _index(number: Any, spelt: Any, state: Any, position: Any) -> VectorIndex:

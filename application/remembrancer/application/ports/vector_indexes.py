@@ -47,15 +47,31 @@ class VectorIndexes(Protocol):
         ...
 
     def advance(self, index: VectorIndex, position: int) -> VectorIndex:
-        """Record how far a building index has come."""
+        """Record how far a building index has come.
+
+        Raises:
+            InvalidInputError: it isn't building (any more).
+            StoreUnavailableError: it was dropped meanwhile.
+        """
         ...
 
     def activate(self, index: VectorIndex) -> VectorIndex:
-        """Let a building index answer from now on; the one before is retired, in one step."""
+        """Let a building index answer from now on; the one before is retired, in one step.
+
+        An active one stays active.
+
+        Raises:
+            InvalidInputError: it is retired.
+            StoreUnavailableError: it was dropped meanwhile.
+        """
         ...
 
     def drop(self, index: VectorIndex) -> None:
-        """Destroy an index that isn't active, vectors and all."""
+        """Destroy an index that isn't active, vectors and all.  An unknown one is not an error.
+
+        Raises:
+            InvalidInputError: it is active.
+        """
         ...
 
     def store(self, index: VectorIndex) -> VectorStore:

@@ -36,6 +36,9 @@ class VectorStore(Protocol):
 
     Calls block.  A committed write, also of another process, is seen by the next query.  Scores
     are those of :func:`remembrancer.domain.vector.cosine`, to the last bit.
+
+    Raises:
+        StoreUnavailableError: from every method, once the index was dropped.
     """
 
     def upsert(self, id: EntryId, vector: Vector, metadata: Mapping[str, str]) -> None:  # noqa: A002
@@ -66,6 +69,7 @@ class VectorStore(Protocol):
 
         Raises:
             ImpossibleVectorError: as :meth:`upsert`.
+            InvalidInputError: ``top_k`` is below 1.
         """
         ...
 
