@@ -169,7 +169,7 @@ GATES: Mapping[Gate, GateTerms] = MappingProxyType(
             ),
         ),
         Gate.UNCERTAIN_RESPONSES: GateTerms(
-            claim="Doubtful answers, cancellation and withdrawal end the work and keep the charge.",
+            claim="Doubtful answers, cancellation and withdrawal end the work, not the charge.",
             evidence="Faults at every port call, cancellations and withdrawals in flight.",
             demands=(
                 _at_least("faults", 20),
@@ -212,6 +212,7 @@ GATES: Mapping[Gate, GateTerms] = MappingProxyType(
                 _at_least("latency_ms_median", 1),
                 Demand(
                     figure="latency_ms_highest",
+                    least=1,
                     most=(DEADLINE_S + CLEANUP_S) * 1_000,
                     not_below="latency_ms_median",
                 ),

@@ -72,7 +72,7 @@ def quanta_up(usd: Decimal | Fraction | int) -> int:
     if isinstance(usd, Decimal) and not usd.is_finite():
         raise InvalidInputError(field="usd", problem="must be finite")
     quanta = _ceiling(Fraction(usd) * QUANTA_PER_USD)
-    if not 0 <= quanta <= QUANTA_MAX:
+    if usd < 0 or quanta > QUANTA_MAX:
         raise InvalidInputError(field="usd", problem=f"must be 0 to {QUANTA_MAX} quanta")
     return quanta
 

@@ -6,14 +6,16 @@ comes from outside and is trusted in nothing, its size included.
 """
 
 import json
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from remembrancer.domain.errors import ImpossibleVectorError
 from remembrancer.domain.vector import checked_vector
+
+if TYPE_CHECKING:
+    from array import array
 
 ANSWER_BYTES_MAX = 4_194_304
 _USAGE_FIELDS = ("prompt_tokens", "total_tokens")
@@ -56,7 +58,7 @@ class AnswerExpected:
 class ProviderAnswer:
     """A validated answer."""
 
-    vectors: tuple[array[float], ...] = field(repr=False)
+    vectors: "tuple[array[float], ...]" = field(repr=False)
     """Float32, in the order of the inputs."""
     usage_tokens: int
 
@@ -104,7 +106,7 @@ def _parsed(body: bytes, model: str) -> Mapping[str, Any]:
     return answer
 
 
-def _vectors(data: object, expected: AnswerExpected) -> tuple[array[float], ...]:
+def _vectors(data: object, expected: AnswerExpected) -> "tuple[array[float], ...]":
     if not isinstance(data, list):
         raise _FaultError(AnswerFault.WRONG_SHAPE)
     if len(data) != expected.inputs:

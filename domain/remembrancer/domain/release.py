@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, NoReturn, final
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BeforeValidator, Field
 
 from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.errors import NotAdmittedError
@@ -23,8 +23,13 @@ from remembrancer.domain.reservation import HexDigest
 _SEAL: Final = object()
 
 
+def _from_iso(value: object) -> object:
+    # Evidence is a file: JSON has no times.
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
 class Evidence(Parsed):
-    """One run's document for one gate."""
+    """One run's document for one gate; ``parse`` reads it from decoded JSON."""
 
     gate: Annotated[Gate, Field(strict=False)]
     configuration_digest: HexDigest
@@ -33,8 +38,8 @@ class Evidence(Parsed):
     """What ran: a command, a suite, a campaign; enough to run it again."""
     by: Name
     """Who or what ran it."""
-    at: AwareDatetime
-    """When it ended."""
+    at: Annotated[AwareDatetime, BeforeValidator(_from_iso)]
+    """When it ended; in JSON as ISO 8601 with an offset."""
     figures: Annotated[dict[Name, int], Field(max_length=256)]
     artefact_digests: Annotated[dict[Name, HexDigest], Field(min_length=1, max_length=256)]
     """SHA-256 of each file that the run left, by the file's name."""
@@ -168,7 +173,7 @@ def gate_statuses(
     """
     configuration = _checked(configuration)
     # Again: a model made or copied without validation could hold NaN, which no bound stops.
-    documents = [Evidence.parse(one.model_dump()) for one in evidence]
+    documents = [Evidence.parse(one.model_dump(warnings=False)) for one in evidence]
     return tuple(
         _status(gate, configuration, [one for one in documents if one.gate is gate], as_utc(at))
         for gate in Gate
@@ -206,7 +211,7 @@ def require_admitted(value: object) -> AdmittedConfiguration:
 
 def _checked(configuration: Configuration) -> Configuration:
     # Into this very class: a subclass could state another digest than its own.
-    return Configuration.parse(configuration.model_dump())
+    return Configuration.parse(configuration.model_dump(warnings=False))
 
 
 def _status(
