@@ -27,9 +27,13 @@ _SETTINGS: dict[str, int] = {
     "secure_delete": 1,
     "trusted_schema": 0,
     "cell_size_check": 1,
+}
+"""Made on every connection, and checked."""
+_WISHES: dict[str, int] = {
     "mmap_size": MMAP_BYTES,
     "journal_size_limit": JOURNAL_KEPT_BYTES,
 }
+"""For speed and size only; a file system may not have them."""
 
 
 def connect(path: Path, *, busy_timeout_s: float, read_only: bool) -> apsw.Connection:
@@ -48,7 +52,7 @@ def connect(path: Path, *, busy_timeout_s: float, read_only: bool) -> apsw.Conne
         current = schema.is_current(connection, store=str(path))
         if not connection.readonly("main"):
             _use_wal(connection, attempts=1 + int(busy_timeout_s / WAL_RETRY_S))
-        for name, value in _SETTINGS.items():
+        for name, value in {**_SETTINGS, **_WISHES}.items():
             connection.pragma(name, value)
         _check(connection, busy_timeout_ms)
         if not current:
