@@ -1,0 +1,125 @@
+"""The cache contexts of the surfaces: which generation is current, in the log."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from remembrancer.application.load import append, load
+from remembrancer.application.ports import Clock, EventLog
+from remembrancer.domain.cache_context import CacheContext
+from remembrancer.domain.errors import StaleStreamError
+
+_ATTEMPTS = 16
+_KEPT_MAX = 1_024
+"""Contexts kept in this process, so that a stream is read only from where it was left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """Whose cache, and where the question comes from."""
+
+    tenant: str
+    owner: str
+    surface: str
+
+    @property
+    def stream_id(self) -> UUID:
+        """The stream of the surface's context."""
+        return CacheContext.create_id(self.tenant, self.owner, self.surface)
+
+
+class CacheContexts:
+    """Binds surfaces to contexts; every change is an event.  Calls block."""
+
+    def __init__(self, *, log: EventLog, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+        self._kept: dict[UUID, CacheContext] = {}
+
+    def bind(self, surface: Surface, *, context_digest: str, configuration_digest: str) -> int:
+        """Return the generation of this context, begun now unless it is the current one."""
+        for _ in range(_ATTEMPTS):
+            known = self._current(surface)
+            if known is None:
+                known = CacheContext.bind(
+                    surface.tenant,
+                    surface.owner,
+                    surface.surface,
+                    context_digest=context_digest,
+                    configuration_digest=configuration_digest,
+                    at=self._clock.now(),
+                )
+            else:
+                known.replace(
+                    context_digest=context_digest,
+                    configuration_digest=configuration_digest,
+                    at=max(self._clock.now(), known.modified_on),
+                )
+            if self._committed(known):
+                return known.generation
+        raise StaleStreamError(surface.stream_id)
+
+    def generation(self, surface: Surface) -> int:
+        """Return the current generation; 0 where none was ever bound or it was withdrawn."""
+        known = self._current(surface)
+        return 0 if known is None or known.context_digest is None else known.generation
+
+    def record_prepared(
+        self, surface: Surface, generation: int, *, reservation_id: UUID, vectors: int
+    ) -> None:
+        """Record that vectors may enter the cache of ``generation``.
+
+        Raises:
+            StaleGenerationError: the context changed meanwhile; drop the vectors.
+        """
+        for _ in range(_ATTEMPTS):
+            known = self._current(surface)
+            if known is None:
+                break
+            known.record_prepared(
+                generation,
+                reservation_id=reservation_id,
+                vectors=vectors,
+                at=max(self._clock.now(), known.modified_on),
+            )
+            if self._committed(known):
+                return
+        raise StaleStreamError(surface.stream_id)
+
+    def withdraw(self, surface: Surface, *, reason: str) -> None:
+        """Leave the surface without a context; ``reason`` is a code."""
+        for _ in range(_ATTEMPTS):
+            known = self._current(surface)
+            if known is None:
+                return
+            known.withdraw(reason=reason, at=max(self._clock.now(), known.modified_on))
+            if self._committed(known):
+                return
+        raise StaleStreamError(surface.stream_id)
+
+    def _current(self, surface: Surface) -> CacheContext | None:
+        stream = surface.stream_id
+        kept = self._kept.pop(stream, None)
+        if kept is None:
+            found = load(self._log, CacheContext, stream)
+        else:
+            for event in self._log.read(stream, after_version=kept.version):
+                event.mutate(kept)
+            found = kept
+        if found is not None:
+            self._keep(stream, found)
+        return found
+
+    def _committed(self, known: CacheContext) -> bool:
+        # What wasn't committed must not be kept: it would be taken for the log's word.
+        self._kept.pop(known.id, None)
+        try:
+            append(self._log, known)
+        except StaleStreamError:
+            return False
+        self._keep(known.id, known)
+        return True
+
+    def _keep(self, stream: UUID, known: CacheContext) -> None:
+        self._kept[stream] = known
+        while len(self._kept) > _KEPT_MAX:
+            self._kept.pop(next(iter(self._kept)))
