@@ -14,6 +14,7 @@ from remembrancer.domain.sensitivity import Sensitivity
 _CARD_LENGTHS = range(13, 20)
 _GROUP_MIN = 3
 """Digits a group in a card's number: shorter ones are dates, times and versions."""
+_GROUPS_MAX = _CARD_LENGTHS.stop // _GROUP_MIN + 1
 _PHONE_LENGTHS = range(8, 16)
 """E.164 allows fifteen digits; below eight, anything looks like a number to call."""
 _IBAN_LENGTHS = {
@@ -138,7 +139,7 @@ def _numbers(text: str) -> Iterator[str]:
             if len(group) < _GROUP_MIN:
                 continue
             number = ""
-            for following in groups[start:]:
+            for following in groups[start : start + _GROUPS_MAX]:
                 number += following
                 if len(number) >= _CARD_LENGTHS.stop or len(following) < _GROUP_MIN:
                     break

@@ -76,6 +76,10 @@ _NAMES = (
     r"|kennwort|passwort|mot de passe|contrasena|contraseña|senha|wachtwoord|haslo|hasło|parola"
     r"|пароль|密码|密碼|パスワード|暗証番号|비밀번호"
 )
+_NAME_WORDS = (
+    "pass", "pwd", "secret", "token", "credential", "key", "kennwort", "contrase", "senha",
+    "wachtwoord", "haslo", "hasło", "parola", "пароль", "密", "パスワード", "暗証番号", "비밀번호",
+)  # fmt: skip
 _ASSIGNED = (
     r"[\"'`*]{0,2}[ \t]{0,8}+(?:=>|:=|[=:\uff1a]|\b(?:is|are|was|ist|lautet|est|es|è|is)\b|は|是)"
     r"[ \t]{0,8}+[\"'`*]{0,2}([^\s\"'`,;<>]{4,255})"
@@ -201,7 +205,7 @@ _OTHERS = (
     ),
     Pattern(
         "assigned-secret",
-        (),
+        _NAME_WORDS,
         re.compile(f"(?:{_NAMES}){_ASSIGNED}", re.IGNORECASE),
         _assigned_secret,
     ),

@@ -22,6 +22,7 @@ _FLAGS = (
 )
 """The flags of England, Scotland and Wales: the only tag characters with a use."""
 
+# Looked for in lower case: ignoring case over so many letters would take five times as long.
 _VERBS = re.compile(
     r"(?<![a-z.])(?:ignor|forget)|disregard|overrid|overrule|pay no attention|do not follow|"
     r"don'?t follow|stop following|neglect|"  # English; ignor- also German, French, Spanish, ...
@@ -35,8 +36,7 @@ _VERBS = re.compile(
     r"bortse fran|glom|glöm|"  # Swedish
     r"无视|無視|忽略|忽视|忽視|忘记|忘記|不要理会|"  # Chinese, Japanese
     r"忘れ|従わな|무시|잊어|"  # Japanese, Korean
-    r"تجاهل|انس|अनदेखा|नज़रअंदाज|नजरअंदाज|भूल|abaikan|lupakan|bỏ qua|bo qua",
-    re.IGNORECASE,
+    r"تجاهل|انس|अनदेखा|नज़रअंदाज|नजरअंदाज|भूल|abaikan|lupakan|bỏ qua|bo qua"
 )
 _BEFORE = re.compile(
     r"previous|prior|preceding|above|earlier|foregoing|before|all|any|every|your|initial|system|"
@@ -47,8 +47,7 @@ _BEFORE = re.compile(
     r"предыдущ|выше|прежни|все|попередн|усі|всі|"  # noqa: RUF001 - meant
     r"onceki|önceki|yukaridaki|yukarıdaki|tum |tüm |tidigare|ovanstaende|ovanstående|"  # noqa: RUF001 - meant
     r"之前|以上|上面|上述|先前|前面|所有|前の|これまで|すべて|全て|上記|이전|위의|앞의|모든|"
-    r"السابق|أعلاه|جميع|كل|पिछल|उपरोक्त|सभी|sebelumnya|di atas|semua|truoc|trước|tren|trên",
-    re.IGNORECASE,
+    r"السابق|أعلاه|جميع|كل|पिछल|उपरोक्त|सभी|sebelumnya|di atas|semua|truoc|trước|tren|trên"
 )
 _ORDERS = re.compile(
     r"instruction|instruktion|prompt|"
@@ -59,8 +58,7 @@ _ORDERS = re.compile(
     r"instrukcj|polecen|zasad|инструкц|указани|правил|команд|інструкц|вказівк|"
     r"talimat|komut|kural|指示|指令|说明|說明|规则|規則|提示|命令|ルール|プロンプト|"
     r"지시|명령|규칙|프롬프트|تعليمات|الأوامر|التوجيهات|निर्देश|आदेश|instruksi|perintah|"
-    r"huong dan|hướng dẫn|chi thi|chỉ thị",
-    re.IGNORECASE,
+    r"huong dan|hướng dẫn|chi thi|chỉ thị"
 )
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|[\u3002\uff01\uff1f\u061f\u0964]|\n\s{0,8}\n")
 
@@ -83,6 +81,7 @@ class Plea:
 
     def found_in(self, text: str, lowered: str) -> bool:
         """Return whether all three stand near each other."""
+        del text
         verbs = _places(_VERBS, lowered)
         if not verbs:
             return False
@@ -90,7 +89,7 @@ class Plea:
         before = _places(_BEFORE, lowered) if orders else []
         if not before:
             return False
-        ends = _places(_SENTENCE_END, text) if len(text) == len(lowered) else []
+        ends = _places(_SENTENCE_END, lowered)
         return any(_near(before, verb, ends) and _near(orders, verb, ends) for verb in verbs)
 
 

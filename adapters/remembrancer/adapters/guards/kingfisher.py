@@ -35,6 +35,10 @@ class KingfisherEngine:
 
         return f"kingfisher@{version('kingfisher-secret-scanner')}"
 
+    def warm_up(self) -> None:
+        """Compile the rules now (three seconds, 0.3 with a cache), not at the first text."""
+        self._ready()
+
     def rules_in(self, text: str) -> tuple[str, ...]:
         """Return the ids of the rules that ``text`` shows, sorted.
 

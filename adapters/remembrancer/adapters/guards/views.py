@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from remembrancer.adapters.guards.confusables import CONFUSABLES, CONFUSABLES_VERSION
 
 VIEWS_VERSION = f"views@1 {CONFUSABLES_VERSION}"
-VIEW_CHARACTERS_MAX = 131_072
-"""Twice the longest text: NFKC makes up to 18 characters of one."""
+VIEW_CHARACTERS_MAX = 65_536
+"""As many as the longest text can have; NFKC makes up to 18 characters of one."""
 
 _MARKS_IN_A_ROW_MAX = 30
 """As in the Stream-Safe Text Format (UAX 15): sorting longer runs takes quadratic time."""
@@ -83,7 +83,8 @@ def folded(text: str) -> str:
         return text
     latin = text.translate(CONFUSABLES)
     parts = unicodedata.normalize("NFKD", _without_mark_towers(latin))
-    return "".join(_plain(character) for character in parts).translate(CONFUSABLES)
+    plain = {ord(character): _plain(character) for character in set(parts)}
+    return parts.translate(plain).translate(CONFUSABLES)
 
 
 def _all_views(text: str) -> Iterator[View]:
@@ -113,18 +114,14 @@ def _all_views(text: str) -> Iterator[View]:
 
 
 def _without_mark_towers(text: str) -> str:
-    kept: list[str] = []
-    run = 0
-    for character in text:
-        run = run + 1 if unicodedata.combining(character) else 0
-        if run <= _MARKS_IN_A_ROW_MAX:
-            kept.append(character)
-    return "".join(kept) if len(kept) < len(text) else text
+    marks = "".join(sorted(filter(unicodedata.combining, set(text))))
+    if not marks:
+        return text
+    mark = f"[{re.escape(marks)}]"
+    return re.sub(f"({mark}{{{_MARKS_IN_A_ROW_MAX}}}){mark}++", r"\1", text)
 
 
 def _plain(character: str) -> str:
-    if character.isascii():
-        return character
     if unicodedata.combining(character):
         return ""
     digit = unicodedata.decimal(character, None)
