@@ -142,6 +142,29 @@ def test_a_missing_folder_is_wrong(tmp_path: Path) -> None:
         opened(tmp_path / "none" / "memory.db")
 
 
+@pytest.mark.parametrize("name", [":memory:", "a\0b", ""])
+def test_what_names_no_file_is_wrong(name: str) -> None:
+    with pytest.raises(SettingsError):
+        opened(Path(name))
+
+
+def test_a_link_and_another_working_folder_lead_to_the_same_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(path)
+    (path.parent / "elsewhere").mkdir()
+    (path.parent / "link.db").symlink_to(path)
+    monkeypatch.chdir(path.parent)
+
+    with Database.open(Path("link.db")) as database:
+        monkeypatch.chdir(path.parent / "elsewhere")
+        thread = threading.Thread(target=note, args=[database, "kept"])
+        thread.start()
+        thread.join()
+
+    assert opened(path) == ["kept"]
+
+
 @pytest.mark.parametrize("content", [b"some notes\n" * 500, b"\0" * 5000, b"SQLite format 3\0"])
 def test_another_file_is_refused_and_left_alone(path: Path, content: bytes) -> None:
     path.write_bytes(content)
@@ -377,6 +400,14 @@ def test_a_threads_connection_ends_with_it(database: Database) -> None:
     gc.collect()
 
     assert len(database._threads) == 1
+
+
+def test_closing_inside_a_transaction_lets_it_end(path: Path) -> None:
+    with Database.open(path) as database, database.write() as connection:
+        connection.execute("INSERT INTO tracking VALUES ('kept', 1)")
+        database.close()
+
+    assert opened(path) == ["kept"]
 
 
 def test_closing_waits_for_nobody(path: Path) -> None:

@@ -6,6 +6,7 @@ it does not know.
 """
 
 import importlib.util
+import os
 import time
 from functools import cache
 from pathlib import Path
@@ -40,7 +41,6 @@ def connect(path: Path, *, busy_timeout_s: float, read_only: bool) -> apsw.Conne
     """Return a checked connection, with the schema in place.
 
     Raises:
-        SettingsError: the path names a folder, or lies in none.
         StoreError: see :meth:`Database.open`.
         apsw.Error: to be translated by the caller.
     """
@@ -63,29 +63,46 @@ def connect(path: Path, *, busy_timeout_s: float, read_only: bool) -> apsw.Conne
     return connection
 
 
+def check_path(path: Path) -> None:
+    """See that a file may lie there.
+
+    Raises:
+        SettingsError: it can't.
+    """
+    # os.path answers where pathlib would raise: no permission, a NUL in the name.
+    if str(path) == ":memory:" or "\0" in str(path):
+        problem = "is not the name of a file"
+    elif os.path.isdir(path):  # noqa: PTH112
+        problem = "is a folder; name a file in it"
+    elif not os.path.isdir(path.parent):  # noqa: PTH112
+        problem = "lies in a folder that does not exist; create it first"
+    else:
+        return
+    raise SettingsError(setting="path", problem=f"{path} {problem}")
+
+
+def exists(path: Path) -> bool:
+    """Say whether something lies there; no, where we may not look."""
+    return os.path.exists(path)  # noqa: PTH110 - pathlib raises where it may not look
+
+
 def wal_path(path: Path) -> Path:
     """Return where SQLite keeps the write-ahead log of ``path``."""
     return path.with_name(path.name + "-wal")
 
 
 def _opened(path: Path, *, read_only: bool) -> apsw.Connection:
-    if path.is_dir():
-        raise SettingsError(setting="path", problem=f"{path} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise SettingsError(
-            setting="path", problem=f"the folder {path.parent} does not exist; create it first"
-        )
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     if not read_only:
         return apsw.Connection(str(path), flags=flags)
-    if not path.exists():
+    if not exists(path):
         raise StoreUnavailableError(store=str(path), problem="there is no such file")
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         connection.pragma("user_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         connection.close()
-        if wal_path(path).exists():
+        if exists(wal_path(path)):
             raise
         # Read-only media: no log can be made beside the file, and none is needed, because it was
         # closed in order.  Database looks for a log before each snapshot and opens anew then.

@@ -8,7 +8,7 @@ connections is told in :mod:`remembrancer.adapters.sqlite.forking`.
 import os
 import threading
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 from weakref import WeakSet
@@ -16,7 +16,7 @@ from weakref import WeakSet
 import apsw
 
 from remembrancer.adapters.sqlite import forking
-from remembrancer.adapters.sqlite.connection import connect, wal_path
+from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
 from remembrancer.adapters.sqlite.translation import OPERATING_ERRORS, translated
 from remembrancer.domain.errors import (
     StoreClosedError,
@@ -33,7 +33,8 @@ class Database:
 
     def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool) -> None:
         """Touch nothing yet; :meth:`open` sees to everything."""
-        self.path = path
+        self.path = Path(os.path.realpath(path))
+        """Resolved: each thread opens it for itself, also after the process changed its folder."""
         self._busy_timeout_s = busy_timeout_s
         self._read_only = read_only
         self._closed = False
@@ -61,8 +62,12 @@ class Database:
             StoreCorruptError: not a database, damaged, or another program's.
             StoreNewerError: a newer release wrote it.
         """
-        read_only = read_only or _may_not_be_written(path)
-        database = cls(path, busy_timeout_s=busy_timeout_s, read_only=read_only)
+        check_path(path)
+        database = cls(
+            path,
+            busy_timeout_s=busy_timeout_s,
+            read_only=read_only or _may_not_be_written(path),
+        )
         database.connection()
         forking.watch(database)
         try:
@@ -158,11 +163,12 @@ class Database:
         forking.unwatch(self)
         with self._opening:
             for thread in list(self._threads):
-                if thread.gate.acquire(blocking=thread is self._local_state()):
-                    try:
+                if thread.gate.acquire(blocking=False):
+                    with suppress(
+                        apsw.ThreadingViolationError
+                    ):  # In use: it ends with its thread.
                         thread.connection.close()
-                    finally:
-                        thread.gate.release()
+                    thread.gate.release()
 
     # -- Forking: see the module of that name ------------------------------
 
@@ -213,7 +219,7 @@ class Database:
             mine: _Thread = self._local.thread
         except AttributeError:
             return self._opened()
-        if mine.immutable and not mine.depth and wal_path(self.path).exists():
+        if mine.immutable and not mine.depth and exists(wal_path(self.path)):
             mine.connection.close()  # Somebody writes to what looked like read-only media.
             return self._opened()
         return mine
@@ -240,10 +246,10 @@ class Database:
         if self._read_only:
             raise StoreReadOnlyError(store=str(self.path))
         connection = mine.connection
-        with mine.gate, self._one_writer(), self._translating():
-            connection.execute("BEGIN IMMEDIATE")
-            mine.depth, mine.writing, mine.doom = 1, True, None
+        with self._one_writer(), mine.gate, self._translating():
             try:
+                connection.execute("BEGIN IMMEDIATE")
+                mine.depth, mine.writing = 1, True
                 yield connection
                 mine.raise_if_doomed()
                 connection.execute("COMMIT")
@@ -269,9 +275,9 @@ class Database:
                 mine.depth -= 1
             return
         with mine.gate, self._translating():
-            connection.execute("BEGIN")
-            mine.depth = 1
             try:
+                connection.execute("BEGIN")
+                mine.depth = 1
                 yield connection
             finally:
                 mine.depth = 0
@@ -340,4 +346,4 @@ def _joined(mine: _Thread) -> Generator[apsw.Connection]:
 
 
 def _may_not_be_written(path: Path) -> bool:
-    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    return exists(path) and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
