@@ -100,8 +100,7 @@ class BuildPack:
             key = self._key(committed)
             items_digest = hmac.digest(key, given, hashlib.sha256).hex()
             last = committed.packs[-1] if committed.packs else None
-            again = last is not None and last.items_digest == items_digest
-            label = last.label if last and again else self._randomness.bytes(LABEL_BYTES).hex()
+            label = self._label(committed, items_digest)
             draft = assemble(
                 items,
                 [one for one in quotations if one.gone is None],
@@ -140,6 +139,13 @@ class BuildPack:
                 append(self._log, committed)
                 self._sessions.keep_items(committed.id, number=record.number, items=given)
         return pack_of(committed, committed.packs[-1], text=draft.text, digest=digest)
+
+    def _label(self, committed: L3Selection, items_digest: str) -> str:
+        """Return the label that these items had before, so that they give the same bytes."""
+        for record in reversed(committed.packs):
+            if record.items_digest == items_digest:
+                return record.label
+        return self._randomness.bytes(LABEL_BYTES).hex()
 
     def _key(self, committed: L3Selection) -> bytes:
         key = self._sessions.key(committed.id)
@@ -184,4 +190,4 @@ def pack_of(
 
 
 def _omission(gone: str) -> str:
-    return LeftOutReason.PERMISSION if gone == NO_LONGER_PERMITTED else gone
+    return LeftOutReason.PERMISSION.value if gone == NO_LONGER_PERMITTED else gone

@@ -14,7 +14,7 @@ from remembrancer.application.ports import (
     Transactions,
 )
 from remembrancer.application.remember import EntryWriter
-from remembrancer.domain.entry import MemoryEntry, NewEntry
+from remembrancer.domain.entry import MemoryEntry, NewEntry, Reason
 from remembrancer.domain.errors import EntryErasedError, UnknownEntryError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.original_digest import SALT_BYTES, original_digest
@@ -63,8 +63,9 @@ class Correct:
         Raises:
             UnknownEntryError: there is no such entry.
             EntryErasedError: it was erased.
-            InvalidInputError: a new value breaks its bounds.
+            InvalidInputError: a new value, or the reason, breaks its bounds.
         """
+        Reason(reason=reason)
         given = {
             "text": text,
             "scope": scope,

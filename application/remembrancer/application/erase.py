@@ -12,7 +12,7 @@ from remembrancer.application.ports import (
     Transactions,
 )
 from remembrancer.application.remember import Progress
-from remembrancer.domain.entry import MemoryEntry
+from remembrancer.domain.entry import MemoryEntry, Reason
 from remembrancer.domain.errors import UnknownEntryError
 from remembrancer.domain.identity import EntryId
 
@@ -55,14 +55,21 @@ class Erase:
 
         Raises:
             UnknownEntryError: there never was such an entry.
+            InvalidInputError: the reason breaks its bounds.
         """
+        Reason(reason=reason)
         erased = self._erase(entry_id, reason)
         return Erasure(erased=int(erased), pending=not self.finish())
 
     def owner(
         self, *, tenant: str, owner: str, reason: str, progress: Progress | None = None
     ) -> Erasure:
-        """Erase all entries and all sessions' content of an owner."""
+        """Erase all entries and all sessions' content of an owner.
+
+        Raises:
+            InvalidInputError: the reason breaks its bounds.
+        """
+        Reason(reason=reason)
         entry_ids = self._vault.entries_of(tenant=tenant, owner=owner)
         erased = 0
         for done, entry_id in enumerate(entry_ids, start=1):

@@ -54,6 +54,12 @@ class NewEntry(Parsed):
     idempotency_key: Annotated[Name | None, Field(repr=False)] = None
 
 
+class Reason(Parsed):
+    """Why an entry was corrected or erased: a code such as ``outdated``, or words."""
+
+    reason: Annotated[FilledText, Field(repr=False)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryHeader:
     """The labels of one version of an entry: all that permission is decided by."""

@@ -81,15 +81,17 @@ def _put_vectors(
     tables: VectorTables,
 ) -> None:
     read: Iterator[tuple[int, bytes]] = iter(vectors)
-    start = 0
+    known = np.array(ids, dtype=np.int64)
+    put = 0
     while batch := list(islice(read, _BATCH_ROWS)):
-        end = start + len(batch)
         numbers, read_vectors = zip(*batch, strict=True)
-        if numbers != ids[start:end]:
+        # sqlite-vec gives the slot of a deleted vector to the next one: by slot isn't by number.
+        at = np.searchsorted(known, numbers)
+        if at.max() == len(known) or (known[at] != numbers).any():
             break
-        rows.put_vectors(places[start:end], coded_rows(floats(read_vectors)))
-        start = end
-    if start != len(ids):
+        rows.put_vectors(places[at], coded_rows(floats(read_vectors)))
+        put += len(batch)
+    if put != len(ids):
         raise StoreCorruptError(
             store=f"vector index {tables.number}", problem="its two tables don't agree"
         )

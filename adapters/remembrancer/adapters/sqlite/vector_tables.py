@@ -173,7 +173,7 @@ class VectorTables:
         ]
 
     def all_vectors(self, connection: apsw.Connection) -> Iterable[tuple[int, bytes]]:
-        """Iterate over all numbers and vectors, by number."""
+        """Iterate over all numbers and vectors, in no order."""
         return connection.execute(_sql("SELECT id, embedding FROM vector_{n}", self.number))
 
 
