@@ -33,6 +33,7 @@
     └── StoreError                    a port could not do its work
         ├── StaleStreamError
         ├── StoreUnavailableError
+        │   └── OutcomeUnknownError   the commit was not confirmed; it may stand
         ├── StoreFullError
         ├── StoreReadOnlyError
         ├── StoreCorruptError
@@ -259,6 +260,18 @@ class StoreUnavailableError(StoreError):
         super().__init__(f"{store} is unavailable: {problem}; try again later")
         self.store = store
         self.problem = problem
+
+
+class OutcomeUnknownError(StoreUnavailableError):
+    """The commit was sent and not confirmed: everything in it stands, or nothing does."""
+
+    retry: ClassVar[Retry] = Retry.RELOAD
+
+    def __init__(self, *, store: str) -> None:
+        super().__init__(
+            store=store,
+            problem="it didn't confirm the commit, which may stand; look for its id first",
+        )
 
 
 class StoreFullError(StoreError):

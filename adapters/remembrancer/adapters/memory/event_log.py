@@ -5,6 +5,7 @@ doesn't know that one.
 """
 
 import threading
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -78,17 +79,16 @@ class MemoryRecorder(ProcessRecorder):
         """
         stream_id = _uuid(originator_id)
         with self._transactions.snapshot():
-            links = list(self._streams.get(stream_id, ()))
-        check_chain(stream_id, links)
-        found = [
-            one
-            for one in links
-            if (gt is None or one.version > gt) and (lte is None or one.version <= lte)
-        ]
+            stream = self._streams.get(stream_id, [])
+            first = 0 if gt is None else bisect_right(stream, gt, key=_version)
+            last = len(stream) if lte is None else bisect_right(stream, lte, key=_version)
+            before = stream[first - 1] if first else None
+            links = stream[first:last]
+        check_chain(stream_id, links, before=before)
         if desc:
-            found.reverse()
+            links.reverse()
         return [
-            StoredEvent(originator_id, one.version, one.topic, one.state) for one in found[:limit]
+            StoredEvent(originator_id, one.version, one.topic, one.state) for one in links[:limit]
         ]
 
     @override
@@ -194,6 +194,10 @@ class MemorySubscription(ListenNotifySubscription[MemoryRecorder]):
 def _forget_last(stream: list[Link], rows: list[_Row]) -> None:
     stream.pop()
     rows.pop()
+
+
+def _version(link: Link) -> int:
+    return link.version
 
 
 def _uuid(originator_id: UUID | str) -> UUID:

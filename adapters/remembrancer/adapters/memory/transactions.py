@@ -63,6 +63,11 @@ class MemoryTransactions(Transactions):
     def scrub(self) -> bool:
         return True  # Dropped objects leave no file behind.
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread is inside :meth:`begin`."""
+        return self._writer == threading.get_ident()
+
     def on_rollback(self, undo: Callable[[], None]) -> None:
         """Register how to undo a change just made in this thread's open transaction.
 
@@ -71,7 +76,7 @@ class MemoryTransactions(Transactions):
         Raises:
             RuntimeError: this thread has no open transaction: the caller's bug.
         """
-        if self._writer != threading.get_ident():
+        if not self.in_transaction:
             raise RuntimeError("no transaction is open in this thread")
         self._undos.append(undo)
 

@@ -117,6 +117,36 @@ class Database:
             return _joined(mine)
         return self._write(mine)
 
+    @contextmanager
+    def attempt(self) -> Generator[None]:
+        """Run a part of this thread's write transaction that may fail alone.
+
+        If it raises, what it did is undone, and the transaction goes on without it; unless
+        SQLite has rolled back the whole, as when the disk is full: then nothing of it stands.
+
+        Raises:
+            RuntimeError: a bug of ours: no write transaction is open.
+            StoreError: as :meth:`write`.
+        """
+        mine = self._mine()
+        if not mine.writing:
+            raise RuntimeError("no write transaction is open in this thread")
+        connection, doom, calls = mine.connection, mine.doom, len(mine.calls)
+        with self._translating():
+            connection.execute("SAVEPOINT attempt")
+            try:
+                yield
+                connection.execute("RELEASE attempt")
+            except BaseException as error:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK TO attempt")
+                    connection.execute("RELEASE attempt")
+                    mine.doom = doom
+                    del mine.calls[calls:]
+                else:
+                    mine.doom = doom or error
+                raise
+
     def read(self) -> AbstractContextManager[apsw.Connection]:
         """Begin a snapshot, or join the snapshot or write transaction that this thread has."""
         return self._read(self._mine())
