@@ -50,7 +50,6 @@ from remembrancer.contracts.vector_examples import (
 )
 from remembrancer.domain.errors import ImpossibleVectorError, InvalidInputError
 from remembrancer.domain.identity import EntryId
-from remembrancer.domain.vector import Vector
 
 NAN, INFINITY, TOO_LARGE = float("nan"), float("inf"), 1e39
 IMPOSSIBLE: list[Sequence[float]] = [
@@ -354,7 +353,7 @@ class VectorStoreContract(ABC):
     @given(data=st.data())
     def test_answers_as_brute_force_does(self, data: st.DataObject) -> None:
         changes, queries = data.draw(CHANGES), data.draw(QUERIES)
-        vectors: dict[EntryId, Vector] = {}
+        vectors: dict[EntryId, Sequence[float]] = {}
         labels: dict[EntryId, Mapping[str, str]] = {}
         with TemporaryDirectory() as folder, self.opened(Path(folder)) as store:
             for (id_, vector, metadata), (asked, top_k, wanted) in zip(

@@ -1,0 +1,58 @@
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from remembrancer.adapters.sqlite import code_scan
+from remembrancer.adapters.sqlite.code_scan import CodeScan, fastest_kernel, numpy_kernel
+from remembrancer.adapters.sqlite.int8_codes import Codes
+
+
+@pytest.mark.parametrize("dimensions", [1, 7, 64, 384, 1_041, 16_384])
+@pytest.mark.parametrize("kernel", [fastest_kernel, lambda: numpy_kernel])
+def test_every_kernel_gives_the_exact_whole_numbers(
+    kernel: Callable[[], code_scan.Kernel], dimensions: int
+) -> None:
+    query, rows = codes(1, dimensions), codes(1_030, dimensions)
+    query[0], rows[3] = 127, -127
+
+    dots = CodeScan(kernel=kernel()).dots(query, rows)
+
+    assert dots.tolist() == (rows.astype(np.int64) @ query[0].astype(np.int64)).tolist()
+
+
+def test_a_shared_scan_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_scan, "PIECE_BYTES", 64 * 100)
+    query, rows = codes(1, 64), codes(12_345, 64)
+    scan = CodeScan()
+
+    for _ in range(20):
+        dots = scan.dots(query, rows)
+
+        assert dots.tolist() == (rows.astype(np.int64) @ query[0].astype(np.int64)).tolist()
+
+
+def test_an_error_in_a_shared_scan_surfaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_scan, "PIECE_BYTES", 64 * 100)
+
+    def failing(*_: object) -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        CodeScan(kernel=failing).dots(codes(1, 64), codes(5_000, 64))
+
+
+def test_numpy_serves_where_numkong_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numkong", None)
+
+    assert fastest_kernel() is numpy_kernel
+
+
+def test_numkong_serves_where_it_is_installed() -> None:
+    assert fastest_kernel() is not numpy_kernel
+
+
+def codes(rows: int, dimensions: int) -> Codes:
+    random = np.random.default_rng(rows * dimensions)
+    return random.integers(-127, 128, (rows, dimensions), dtype=np.int8)

@@ -1,0 +1,380 @@
+"""What the SQLite vector store promises beyond the port: its copy, its bytes, its imports."""
+
+import os
+import subprocess
+import sys
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from remembrancer.adapters.sqlite import resident_vectors
+from remembrancer.adapters.sqlite.code_scan import numpy_kernel
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes
+from remembrancer.adapters.sqlite.vector_store import SqliteVectorStore
+from remembrancer.application.ports import VectorPoint
+from remembrancer.contracts.erasure import bytes_under
+from remembrancer.contracts.vector_examples import brute_force, put, random_vectors
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.errors import StoreUnavailableError
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.vector import Vector
+
+DIMENSIONS = 48
+SPACE = EmbeddingTuple(
+    provider="test",
+    model="test",
+    model_revision="1",
+    dimensions=DIMENSIONS,
+    input_preparation="plain@1",
+)
+OTHER_PROCESS = """
+import sys
+from array import array
+from pathlib import Path
+from uuid import UUID
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes
+
+with Database.open(Path(sys.argv[1])) as database:
+    indexes = SqliteVectorIndexes(database=database)
+    [index] = indexes.all()
+    store = indexes.store(index)
+    exec(sys.argv[2])
+assert "numpy" not in sys.modules
+"""
+EAST = array("f", [1.0] + [0.0] * (DIMENSIONS - 1))
+FIRST, SECOND, THIRD = (EntryId(UUID(int=number)) for number in (1, 2, 3))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database.open(tmp_path / "memory.db") as database:
+        yield database
+
+
+@pytest.fixture
+def store(database: Database) -> SqliteVectorStore:
+    return opened(database)
+
+
+# -- Exactness -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("top_k", [1, 10, 300])
+@pytest.mark.parametrize("kind", ["random", "clustered", "nearly the same", "spiked"])
+@pytest.mark.parametrize("kernel", ["fastest", "numpy"])
+def test_finds_exactly_what_brute_force_finds(
+    store: SqliteVectorStore, kind: str, top_k: int, kernel: str
+) -> None:
+    vectors = vectors_of_kind(kind, 2_500)
+    put(store, vectors)
+    if kernel == "numpy":
+        store._copy()._scan._kernel = numpy_kernel
+
+    for asked in list(vectors.values())[:3]:
+        assert store.query(asked, top_k) == brute_force(vectors, {}, asked, top_k, {})
+
+
+def test_few_rows_are_read_from_the_table(
+    store: SqliteVectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = vectors_of_kind("random", 5_000)
+    put(store, vectors)
+    store.query(EAST, 10)
+    read: list[int] = []
+    tables = type(store._tables)
+    vectors_read = tables.vectors
+
+    def counted(self: object, connection: object, ids: list[int]) -> list[bytes]:
+        read.extend(ids)
+        return vectors_read(self, connection, ids)  # type: ignore[arg-type]  # only passed on
+
+    monkeypatch.setattr(tables, "vectors", counted)
+    store.query(next(iter(vectors.values())), 10)
+
+    assert 10 <= len(read) <= 60
+
+
+# -- The copy --------------------------------------------------------------
+
+
+def test_the_copy_takes_less_than_half_of_the_floats(store: SqliteVectorStore) -> None:
+    put(store, random_vectors(100, dimensions=DIMENSIONS))
+    store.query(EAST, 1)
+
+    held = store._copy()._held
+
+    assert held is not None
+    assert held.rows.bytes_a_row - DIMENSIONS < 60
+    assert (held.rows.bytes_a_row - DIMENSIONS + 384) < 0.5 * 4 * 384
+
+
+def test_an_owners_rows_stand_side_by_side(store: SqliteVectorStore) -> None:
+    points = [
+        VectorPoint(id_, vector, {"tenant": "t", "owner": f"o{number % 5}", "kind": "note"})
+        for number, (id_, vector) in enumerate(random_vectors(500, dimensions=DIMENSIONS).items())
+    ]
+    store.upsert_many(points)
+
+    store.query(EAST, 1, {"owner": "o3", "tenant": "t"})
+
+    held = store._copy()._held
+    assert held is not None
+    [selected] = held.selections.values()
+    assert isinstance(selected, slice)
+    assert selected.stop - selected.start == 100
+
+
+def test_the_copy_follows_small_and_large_changes(store: SqliteVectorStore) -> None:
+    vectors: dict[EntryId, Vector] = {}
+    random = Random(9)  # noqa: S311 - the same on every run, no secret
+    for added in (1, 3, 400, 2, 3_000, 1, 7_000, 5):
+        new = vectors_of_kind("random", added, seed=added)
+        put(store, new)
+        vectors |= new
+        for id_ in random.sample(sorted(vectors), len(vectors) // 20):
+            store.delete(id_)
+            del vectors[id_]
+
+        assert store.query(EAST, 20) == brute_force(vectors, {}, EAST, 20, {})
+
+
+def test_many_retired_rows_are_left_behind(
+    store: SqliteVectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resident_vectors, "GONE_ROWS_MIN", 10)
+    vectors = vectors_of_kind("random", 100)
+    put(store, vectors)
+    store.query(EAST, 1)
+    for id_ in list(vectors)[:60]:
+        store.delete(id_)
+        del vectors[id_]
+    store.query(EAST, 1)
+    put(store, {FIRST: EAST})
+    vectors[FIRST] = EAST
+
+    found = store.query(EAST, 50)
+
+    assert found == brute_force(vectors, {}, EAST, 50, {})
+    assert store._copy().rows_held == 41
+
+
+def test_a_snapshot_from_before_the_copy_was_made_is_answered(
+    store: SqliteVectorStore, database: Database, tmp_path: Path
+) -> None:
+    put(store, {FIRST: EAST, SECOND: EAST})
+    with database.read():
+        assert store.count() == 2
+        in_another_process(tmp_path, "store.delete(UUID(int=1))")
+        with Database.open(tmp_path / "memory.db") as other:
+            other_store = opened(other)
+            assert [match.id for match in other_store.query(EAST, 5)] == [SECOND]
+            store._copies = other_store._copies
+
+        found = store.query(EAST, 5)
+
+    assert [match.id for match in found] == [FIRST, SECOND]
+    assert [match.id for match in store.query(EAST, 5)] == [SECOND]
+
+
+def test_a_failed_reading_leaves_the_copy_as_it_was(
+    store: SqliteVectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, {FIRST: EAST, SECOND: EAST})
+    store.query(EAST, 5)
+    put(store, {THIRD: EAST})
+    store.delete(SECOND)
+    with monkeypatch.context() as broken:
+        broken.setattr(resident_vectors, "append", failing)
+        with pytest.raises(MemoryError):
+            store.query(EAST, 5)
+
+    found = store.query(EAST, 5)
+
+    assert [match.id for match in found] == [FIRST, THIRD]
+
+
+# -- Other processes -------------------------------------------------------
+
+
+def test_another_process_is_seen_by_the_next_query(
+    store: SqliteVectorStore, tmp_path: Path
+) -> None:
+    put(store, {FIRST: EAST, SECOND: EAST})
+    store.query(EAST, 5)
+
+    in_another_process(
+        tmp_path,
+        "store.delete(UUID(int=1)); store.upsert(UUID(int=3), [1.0] + [0.0] * 47, {'a': 'b'})",
+    )
+
+    assert [match.id for match in store.query(EAST, 5)] == [SECOND, THIRD]
+    assert [match.id for match in store.query(EAST, 5, {"a": "b"})] == [THIRD]
+
+
+def test_a_clearing_by_another_process_is_seen(store: SqliteVectorStore, tmp_path: Path) -> None:
+    put(store, random_vectors(50, dimensions=DIMENSIONS))
+    store.query(EAST, 5)
+
+    in_another_process(tmp_path, "store.clear()")
+
+    assert store.query(EAST, 5) == []
+
+
+def test_a_dropping_by_another_process_is_told(store: SqliteVectorStore, tmp_path: Path) -> None:
+    put(store, {FIRST: EAST})
+    store.query(EAST, 5)
+
+    in_another_process(tmp_path, "indexes.drop(index)")
+
+    with pytest.raises(StoreUnavailableError):
+        store.query(EAST, 5)
+
+
+def test_a_forked_child_asks_and_writes(store: SqliteVectorStore) -> None:
+    put(store, vectors_of_kind("random", 3_000))
+    store.query(EAST, 5)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            store.upsert(FIRST, EAST, {})
+            os._exit(0 if store.query(EAST, 1)[0].id == FIRST else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert store.query(EAST, 1)[0].id == FIRST
+
+
+def test_writing_imports_no_numpy(store: SqliteVectorStore, tmp_path: Path) -> None:
+    in_another_process(
+        tmp_path,
+        "store.upsert(UUID(int=3), array('f', [1.0] * 48), {}); store.delete(UUID(int=3));"
+        "store.count(); store.vectors([UUID(int=3)]); indexes.active()",
+    )
+
+    assert store.count() == 0
+
+
+# -- Bytes -----------------------------------------------------------------
+
+
+def test_no_byte_of_a_deleted_vector_stays(
+    store: SqliteVectorStore, database: Database, tmp_path: Path
+) -> None:
+    """Case 13: also of those that were replaced, among many that were moved about."""
+    random = Random(5)  # noqa: S311 - the same on every run, no secret
+    here: dict[EntryId, Vector] = {}
+    gone: list[Vector] = []
+    for seed in range(6):
+        new = vectors_of_kind("random", 600, seed=seed)
+        store.upsert_many(
+            [VectorPoint(id_, vector, {"subject:canary": "yes"}) for id_, vector in new.items()]
+        )
+        here |= new
+        store.query(EAST, 5)
+        for id_ in random.sample(sorted(here), len(here) * 4 // 5):
+            gone.append(here.pop(id_))
+            if random.random() < 0.2:
+                here[id_] = array("f", (random.gauss() for _ in range(DIMENSIONS)))
+                store.upsert(id_, here[id_], {})
+            else:
+                store.delete(id_)
+
+    assert database.scrub()
+    kept = windows(bytes_under(tmp_path))
+
+    assert all(start_of(vector) in kept for vector in here.values())
+    assert not any(window in kept for vector in gone for window in pieces(vector))
+
+
+def test_no_byte_of_dropped_metadata_stays(
+    store: SqliteVectorStore, database: Database, tmp_path: Path
+) -> None:
+    random = Random(6)  # noqa: S311 - the same on every run, no secret
+    ids = list(vectors_of_kind("random", 1_500))
+    for start in range(0, 1_500, 300):
+        store.upsert_many(
+            [
+                VectorPoint(id_, EAST, {f"subject:canary{id_.hex}": "x" * random.randrange(80)})
+                for id_ in ids[start : start + 300]
+            ]
+        )
+        for id_ in random.sample(ids[: start + 300], (start + 300) // 2):
+            store.delete(id_)
+    for id_ in ids:
+        store.delete(id_)
+
+    assert database.scrub()
+
+    assert b"canary" not in bytes_under(tmp_path)
+
+
+def test_a_dropped_index_leaves_nothing(database: Database, tmp_path: Path) -> None:
+    indexes = SqliteVectorIndexes(database=database)
+    index = indexes.begin(SPACE)
+    vectors = vectors_of_kind("random", 300)
+    indexes.store(index).upsert_many(
+        [VectorPoint(id_, vector, {"subject:canary": "1"}) for id_, vector in vectors.items()]
+    )
+
+    indexes.drop(index)
+
+    assert database.scrub()
+    kept = bytes_under(tmp_path)
+    assert b"canary" not in kept
+    assert not any(start_of(vector) in kept for vector in vectors.values())
+
+
+# -- Helpers ---------------------------------------------------------------
+
+
+def opened(database: Database) -> SqliteVectorStore:
+    indexes = SqliteVectorIndexes(database=database)
+    return indexes.store(indexes.begin(SPACE))
+
+
+def in_another_process(folder: Path, statements: str) -> None:
+    command = [sys.executable, "-c", OTHER_PROCESS, str(folder / "memory.db"), statements]
+    subprocess.run(command, check=True)
+
+
+def failing(*_: object) -> None:
+    raise MemoryError
+
+
+def vectors_of_kind(kind: str, count: int, *, seed: int = 1) -> dict[EntryId, Vector]:
+    random = np.random.default_rng(seed)
+    rows = random.standard_normal((count, DIMENSIONS))
+    if kind == "clustered":
+        rows = 0.1 * rows + random.standard_normal((10, DIMENSIONS))[np.arange(count) % 10]
+    elif kind == "nearly the same":
+        rows = 1e-6 * rows + random.standard_normal(DIMENSIONS)
+    elif kind == "spiked":
+        rows[:, 0] *= 10.0 ** random.integers(-8, 8, count)
+    ids = [EntryId(UUID(bytes=random.bytes(16))) for _ in range(count)]
+    return {
+        id_: array("f", row.astype(np.float32).tobytes())
+        for id_, row in zip(ids, rows, strict=True)
+    }
+
+
+def start_of(vector: Vector) -> bytes:
+    return bytes(array("f", vector)[:4])
+
+
+def pieces(vector: Vector) -> list[bytes]:
+    whole = bytes(array("f", vector))
+    return [whole[start : start + 16] for start in range(0, len(whole), 16)]
+
+
+def windows(data: bytes) -> set[bytes]:
+    return {data[start : start + 16] for start in range(len(data) - 15)}
