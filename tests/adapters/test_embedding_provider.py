@@ -6,6 +6,7 @@ import secrets
 import ssl
 import subprocess
 import sys
+import traceback
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from remembrancer.contracts.embedding_provider import (
     EmbeddingProviderContract,
     every_word_of,
 )
-from remembrancer.contracts.loopback_provider import LoopbackProvider
+from remembrancer.contracts.loopback_provider import Behaviour, LoopbackProvider
 from remembrancer.domain.errors import InvalidInputError, SettingsError
 
 
@@ -347,3 +348,23 @@ def test_a_source_shows_the_place_and_never_the_key() -> None:
 
     assert key not in repr(source) + every_word_of(refusal.value)
     assert "EMBEDDING_KEY" in str(refusal.value)
+
+
+@pytest.mark.parametrize("behaviour", [server_side.status(401), server_side.reset()])
+def test_no_variable_of_a_failures_traceback_holds_the_key(behaviour: Behaviour) -> None:
+    """Some hosts show variables in tracebacks."""
+    key = secrets.token_hex(16)
+    secret = SecretFromEnvironment(name="KEY", environment={"KEY": key})
+
+    with LoopbackProvider(behaviour) as server:
+        failure = failure_of(
+            OpenAICompatibleProvider(url=server.url, model="small", secret=secret)
+        )
+
+    shown = [
+        repr(frame.f_locals)
+        for frame, _ in traceback.walk_tb(failure.__traceback__)
+        if frame.f_globals["__name__"].startswith("remembrancer.adapters")
+    ]
+    assert shown
+    assert not [variables for variables in shown if key in variables]

@@ -73,25 +73,15 @@ class OpenAICompatibleProvider(EmbeddingProvider):
         # The first request loads the HTTP library; composing a memory must not.
         from remembrancer.adapters.provider import exchange  # noqa: PLC0415
 
-        body = self._body(texts)
-        key = self._key()
         if not timeout_s > 0:  # Also for NaN: nothing is begun that can't be ended.
             raise ProviderError(ProviderFailure.TIMEOUT)
         if self._tls is None:
             self._tls = exchange.tls_context(self._ca_file)
+        body = self._body(texts)
         return await exchange.Exchange(
             destination=self._destination,
             proxy=self._proxy,
-            headers=(
-                ("Host", exchange.host_header(self._destination)),
-                ("User-Agent", "remembrancer"),
-                ("Accept", "application/json"),
-                ("Accept-Encoding", "identity"),
-                ("Content-Type", "application/json"),
-                ("Content-Length", str(len(body))),
-                ("Connection", "close"),
-                *((("Authorization", f"Bearer {key}"),) if key is not None else ()),
-            ),
+            headers=self._headers(exchange.host_header(self._destination), len(body)),
             body=body,
             answer_bytes_max=self._answer_bytes_max,
             tls=self._tls,
@@ -114,8 +104,19 @@ class OpenAICompatibleProvider(EmbeddingProvider):
             pass  # Raised below: this error holds the texts.
         raise InvalidInputError(field="texts", problem="hold a lone surrogate")
 
-    def _key(self) -> str | None:
+    def _headers(self, host: str, body_bytes: int) -> tuple[tuple[str, str], ...]:
+        # Its own function, so that no frame of a failure's traceback has the key in a variable.
         try:
-            return self._secret.read()
+            key = self._secret.read()
         except SettingsError as error:
             raise ProviderError(ProviderFailure.NO_KEY) from error
+        return (
+            ("Host", host),
+            ("User-Agent", "remembrancer"),
+            ("Accept", "application/json"),
+            ("Accept-Encoding", "identity"),
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(body_bytes)),
+            ("Connection", "close"),
+            *((("Authorization", f"Bearer {key}"),) if key is not None else ()),
+        )
