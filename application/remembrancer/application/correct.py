@@ -75,14 +75,24 @@ class Correct:
             "metadata": metadata,
         }
         changes = {name: value for name, value in given.items() if value is not None}
-        wanted = _changed(current_or_refuse(self._vault, entry_id), changes)
+        while True:
+            before = current_or_refuse(self._vault, entry_id)
+            wanted = _changed(before, changes)
+            if _as_new_entry(before) == wanted:
+                return before.version
+            version = self._replace(before, wanted, reason)
+            if version is not None:
+                return version
+
+    def _replace(self, before: Original, wanted: NewEntry, reason: str) -> int | None:
+        """Put ``wanted`` after ``before``; None if another correction came in between."""
         space = self._writer.space()
-        [tokens], [vector] = self._writer.measure([wanted.text], space)
+        [tokens], [vector] = self._writer.measure([wanted], space)
         with self._transactions.begin():
-            old = current_or_refuse(self._vault, entry_id)
-            wanted = _changed(old, changes)
-            if _as_new_entry(old) == wanted:
-                return old.version
+            old = current_or_refuse(self._vault, before.entry_id)
+            if old.version != before.version:
+                # What was measured may not be what would be kept: begin again from there.
+                return None
             new = self._next_version(old, wanted, tokens, reason)
             self._record(new, reason)
             self._vault.keep([new])

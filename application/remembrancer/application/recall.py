@@ -50,6 +50,7 @@ from remembrancer.domain.recall import (
     RecallQuery,
 )
 from remembrancer.domain.scope import covered_by_any
+from remembrancer.domain.search_text import parsed_question
 from remembrancer.domain.vector import Vector
 
 CANDIDATES_MIN = 100
@@ -115,9 +116,12 @@ class Recall:
         dense = self._dense_query(query, context)
         # One state of the store for indexes and vault: no match can go stale in between.
         with self._transactions.snapshot():
+            if dense.index is not None and dense.index != self._indexes.active():
+                # Another index took over meanwhile: the question needs a vector of its space.
+                dense = self._dense_query(query, context)
             filters = self.filters(query)
             if not filters:
-                return _answer([], {}, query, _mode(dense, asked_sparse=True), dense)
+                return _answer([], {}, query, _mode(dense, query), dense)
             return self._ranked(query, filters, dense)
 
     def filters(self, query: RecallQuery) -> list[IndexFilter]:
@@ -186,12 +190,14 @@ class Recall:
             by_words = _merged(
                 (self._sparse.query(_question(query), depth, one) for one in filters), depth
             )
-            fused = fuse(by_vector, by_words)
-            resolved |= self._vault.indexed([one.id for one in fused if one.id not in resolved])
-            judged = self._judge(query, fused, resolved)
+            found = {one.id for one in (*by_vector, *by_words)}
+            resolved |= self._vault.indexed([one for one in found if one not in resolved])
+            if query.kind is RecallKind.HISTORICAL:
+                by_vector, by_words = (_by_entry(one, resolved) for one in (by_vector, by_words))
+            judged = self._judge(query, fuse(by_vector, by_words), resolved)
             kept = sum(reason is None for _, reason in judged)
             if kept >= query.limit or max(len(by_vector), len(by_words)) < depth:
-                return _answer(judged, resolved, query, _mode(dense, asked_sparse=True), dense)
+                return _answer(judged, resolved, query, _mode(dense, query), dense)
             depth *= DEEPER
 
     def _by_vector(
@@ -260,10 +266,23 @@ def _merged(lists: Iterable[list[VectorMatch]], depth: int) -> list[Scored]:
     return best_first(Scored(entry_id, score) for entry_id, score in best.items())[:depth]
 
 
-def _mode(dense: DenseQuery, *, asked_sparse: bool) -> tuple[RecallMode, str]:
+def _by_entry(scored: list[Scored], resolved: Mapping[EntryId, Original]) -> list[Scored]:
+    """Order by (score, then entry id) what an index has by (score, then its own id)."""
+
+    def place(one: Scored) -> tuple[float, int]:
+        original = resolved.get(one.id)
+        return -one.score, (one.id if original is None else original.entry_id).int
+
+    return sorted(scored, key=place)
+
+
+def _mode(dense: DenseQuery, query: RecallQuery) -> tuple[RecallMode, str]:
     if dense.vector is None:
         return RecallMode.SPARSE, dense.reason
-    return (RecallMode.HYBRID, "") if asked_sparse else (RecallMode.DENSE, "")
+    asked = parsed_question(_question(query))
+    if not asked.phrases and not asked.literals:
+        return RecallMode.DENSE, "no_searchable_words"
+    return RecallMode.HYBRID, ""
 
 
 def _answer(

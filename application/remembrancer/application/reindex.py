@@ -5,13 +5,12 @@ position, and takes over in one step once it has caught up; interrupted anywhere
 where it was.  Every answer comes from one index, so two spaces never mix (case 23).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from remembrancer.application.embedders import Embedders
+from remembrancer.application.document_vectors import DocumentText, DocumentVectors
 from remembrancer.application.entry_index import index_id, labels, searchable_text
 from remembrancer.application.ports import (
-    Embedder,
     EntryVault,
     EventLog,
     Original,
@@ -21,15 +20,17 @@ from remembrancer.application.ports import (
     VectorIndex,
     VectorIndexes,
     VectorPoint,
+    VectorStore,
 )
 from remembrancer.application.remember import Progress
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import SettingsError
 from remembrancer.domain.identity import EntryId, version_id
+from remembrancer.domain.vector import Vector
 
 EVENTS_AT_ONCE = 256
-"""Events a step takes in; a step holds the store's write lock for some ten milliseconds."""
+"""Events a step takes in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +55,14 @@ class Reindex:
         vault: EntryVault,
         sparse: SparseIndex,
         indexes: VectorIndexes,
-        embedders: Embedders,
+        vectors: DocumentVectors,
         transactions: Transactions,
     ) -> None:
         self._log = log
         self._vault = vault
         self._sparse = sparse
         self._indexes = indexes
-        self._embedders = embedders
+        self._vectors = vectors
         self._transactions = transactions
 
     def __call__(
@@ -71,16 +72,15 @@ class Reindex:
         drop_retired: bool = False,
         progress: Progress | None = None,
     ) -> Reindexed:
-        """Build a fresh vector index of ``to`` (the preferred embedder's space), then switch.
+        """Build a fresh vector index of ``to`` (the preferred space), then switch.
 
         Raises:
             SettingsError: no embedder of that space is here.
         """
-        embedder = self._embedder(to)
-        index = self._indexes.begin(embedder.embedding_tuple)
+        index = self._indexes.begin(self._space(to))
         began = index.position
         while True:
-            index, caught_up = self._step(index, embedder)
+            index, caught_up = self._step(index)
             if progress is not None:
                 progress(index.position, self._log.position())
             if caught_up:
@@ -117,36 +117,90 @@ class Reindex:
                     progress(position, end)
             return self._sparse.count()
 
-    def _embedder(self, to: EmbeddingTuple | None) -> Embedder:
-        embedder = self._embedders.preferred if to is None else self._embedders.of(to)
-        if embedder is None:
-            wanted = "any space" if to is None else str(to)
-            raise SettingsError(setting="embedder", problem=f"none for {wanted} is configured")
-        return embedder
+    def missing(self, *, progress: Progress | None = None) -> int:
+        """Give vectors to versions that have none in the active index; return how many got one.
 
-    def _step(self, index: VectorIndex, embedder: Embedder) -> tuple[VectorIndex, bool]:
-        # The transaction is open while texts are read and embedded: what is erased meanwhile
-        # waits, so no vector of it can be written after its erasure.
+        For texts that were kept while a provider was away or a budget was used up.
+
+        Raises:
+            SettingsError: nobody here embeds into the index's space.
+        """
+        active = self._indexes.active()
+        space = self._space(None if active is None else active.embedding_tuple)
+        if active is None:
+            with self._transactions.begin():
+                active = self._indexes.active() or self._indexes.activate(
+                    self._indexes.begin(space)
+                )
+        store = self._indexes.store(active)
+        added, position, end = 0, 0, self._log.position()
+        while records := self._log.follow(after_position=position, limit=EVENTS_AT_ONCE):
+            touched, _ = _touched(record.event for record in records)
+            versions = self._versions(touched)
+            here = store.vectors([index_id(one) for one in versions])
+            absent = [one for one in versions if index_id(one) not in here]
+            added += self._write(store, absent, self._embedded(absent, space))
+            position = records[-1].position
+            if progress is not None:
+                progress(position, end)
+        return added
+
+    def _space(self, to: EmbeddingTuple | None) -> EmbeddingTuple:
+        space = self._vectors.preferred_space if to is None else to
+        if space is None or not self._vectors.can_embed_into(space):
+            wanted = "any space" if space is None else str(space)
+            raise SettingsError(setting="embedder", problem=f"none for {wanted} is configured")
+        return space
+
+    def _step(self, index: VectorIndex) -> tuple[VectorIndex, bool]:
+        records = self._log.follow(after_position=index.position, limit=EVENTS_AT_ONCE)
+        if not records:
+            return self._switched(index)
+        store = self._indexes.store(index)
+        touched, erased = _touched(record.event for record in records)
+        versions = self._versions(touched)
+        # A model works or a provider is asked: outside the transaction.
+        vectors = self._embedded(versions, index.embedding_tuple)
         with self._transactions.begin():
-            records = self._log.follow(after_position=index.position, limit=EVENTS_AT_ONCE)
-            if not records:
-                return self._indexes.activate(index), True
-            store = self._indexes.store(index)
-            touched, erased = _touched(record.event for record in records)
-            for entry_id, versions in erased.items():
-                for version in range(1, versions + 1):
+            self._write(store, versions, vectors)
+            for entry_id, count in erased.items():
+                for version in range(1, count + 1):
                     store.delete(version_id(entry_id, version))
                 store.delete(entry_id)
-            versions_here = self._versions(touched)
-            vectors = embedder.embed_documents([one.text for one in versions_here])
-            store.upsert_many(
-                [
-                    VectorPoint(index_id(one), vector, labels(one))
-                    for one, vector in zip(versions_here, vectors, strict=True)
-                    if vector is not None
-                ]
-            )
             return self._indexes.advance(index, records[-1].position), False
+
+    def _switched(self, index: VectorIndex) -> tuple[VectorIndex, bool]:
+        with self._transactions.begin():
+            if self._log.follow(after_position=index.position, limit=1):
+                return index, False  # Something was written since: take it in first.
+            return self._indexes.activate(index), True
+
+    def _embedded(
+        self, versions: Sequence[Original], space: EmbeddingTuple
+    ) -> list[Vector | None]:
+        documents = [
+            DocumentText(
+                tenant=one.tenant, owner=one.owner, sensitivity=one.sensitivity, text=one.text
+            )
+            for one in versions
+        ]
+        return self._vectors.vectors(documents, space)
+
+    def _write(
+        self, store: VectorStore, versions: Sequence[Original], vectors: Sequence[Vector | None]
+    ) -> int:
+        """Write what is still as it was read: nothing erased or corrected since gets a vector."""
+        with self._transactions.begin():
+            now = self._vault.indexed([index_id(one) for one in versions])
+            points = [
+                VectorPoint(index_id(one), vector, labels(one))
+                for one, vector in zip(versions, vectors, strict=True)
+                if vector is not None
+                and (still := now.get(index_id(one))) is not None
+                and still.digest == one.digest
+            ]
+            store.upsert_many(points)
+        return len(points)
 
     def _versions(self, entry_ids: Iterable[EntryId]) -> list[Original]:
         """Return all kept versions of these entries, superseded ones too."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from remembrancer.application.embedders import Embedders
+from remembrancer.application.document_vectors import DocumentText, DocumentVectors
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.load import append
 from remembrancer.application.ports import (
@@ -30,12 +30,15 @@ EMBEDDED_AT_ONCE = 512
 
 
 class EntryWriter:
-    """Makes originals with digest, token count and vector; shared by remember and correct."""
+    """Token counts and vectors of texts, before they are written; shared by remember and correct.
+
+    Called outside transactions: a model works, or a provider is asked.
+    """
 
     def __init__(
-        self, *, embedders: Embedders, indexes: VectorIndexes, tokens: TokenCounter
+        self, *, vectors: DocumentVectors, indexes: VectorIndexes, tokens: TokenCounter
     ) -> None:
-        self._embedders = embedders
+        self._vectors = vectors
         self._indexes = indexes
         self._tokens = tokens
 
@@ -45,26 +48,35 @@ class EntryWriter:
         return self._tokens.name
 
     def space(self) -> EmbeddingTuple | None:
-        """Return the space to embed into: the active index's, else the preferred embedder's."""
+        """Return the space to embed into: the active index's, else the preferred one."""
         active = self._indexes.active()
-        if active is not None:
-            return active.embedding_tuple
-        preferred = self._embedders.preferred
-        return None if preferred is None else preferred.embedding_tuple
+        return self._vectors.preferred_space if active is None else active.embedding_tuple
 
     def measure(
-        self, texts: Sequence[str], space: EmbeddingTuple | None, progress: Progress | None = None
+        self,
+        entries: Sequence[NewEntry],
+        space: EmbeddingTuple | None,
+        progress: Progress | None = None,
     ) -> tuple[list[int], list[Vector | None]]:
-        """Return the token count and the vector (or None) of each text."""
-        embedder = None if space is None else self._embedders.of(space)
+        """Return the token count and the vector (or None) of each entry's text."""
         counts: list[int] = []
         vectors: list[Vector | None] = []
-        for start in range(0, len(texts), EMBEDDED_AT_ONCE):
-            some = texts[start : start + EMBEDDED_AT_ONCE]
-            counts += self._tokens.count_many(some)
-            vectors += [None] * len(some) if embedder is None else embedder.embed_documents(some)
+        for start in range(0, len(entries), EMBEDDED_AT_ONCE):
+            some = entries[start : start + EMBEDDED_AT_ONCE]
+            documents = [
+                DocumentText(
+                    tenant=one.tenant,
+                    owner=one.owner,
+                    sensitivity=one.sensitivity,
+                    text=one.text,
+                )
+                for one in some
+            ]
+            # Vectors first: the model remembers the words' tokens, and counting them is cheap.
+            vectors += self._vectors.vectors(documents, space)
+            counts += self._tokens.count_many([one.text for one in some])
             if progress is not None:
-                progress(len(counts), len(texts))
+                progress(len(counts), len(entries))
         return counts, vectors
 
     def prepare_index(self, space: EmbeddingTuple | None) -> bool:
@@ -112,17 +124,20 @@ class Remember:
             EntryErasedError: a key names an entry that was erased.
         """
         space = self._writer.space()
-        counts, vectors = self._writer.measure([entry.text for entry in entries], space, progress)
         ids = [self._id_of(entry) for entry in entries]
+        # What is here already isn't embedded again: a retry must not cost anything.
+        wanted = self._fresh(entries, ids)
+        counts, vectors = self._writer.measure([entries[i] for i in wanted], space, progress)
+        measured = dict(zip(wanted, zip(counts, vectors, strict=True), strict=True))
         with self._transactions.begin():
-            fresh = self._fresh(entries, ids)
+            fresh = [i for i in self._fresh(entries, ids) if i in measured]
             at = self._clock.now()
-            originals = [self._original(entries[i], ids[i], counts[i], at) for i in fresh]
+            originals = [self._original(entries[i], ids[i], measured[i][0], at) for i in fresh]
             if originals:
                 append(self._log, *map(_remembered, originals))
                 self._vault.keep(originals)
                 store = self._index.serving() if self._writer.prepare_index(space) else None
-                self._index.add(originals, [vectors[i] for i in fresh], store)
+                self._index.add(originals, [measured[i][1] for i in fresh], store)
         return ids
 
     def _id_of(self, entry: NewEntry) -> EntryId:

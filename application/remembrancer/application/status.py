@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from remembrancer.application.embedders import Embedders
+from remembrancer.application.document_vectors import DocumentVectors
 from remembrancer.application.ports import (
     EntryVault,
     EventLog,
@@ -39,14 +39,14 @@ class ReadStatus:
         vault: EntryVault,
         sparse: SparseIndex,
         indexes: VectorIndexes,
-        embedders: Embedders,
+        vectors: DocumentVectors,
         transactions: Transactions,
     ) -> None:
         self._log = log
         self._vault = vault
         self._sparse = sparse
         self._indexes = indexes
-        self._embedders = embedders
+        self._vectors = vectors
         self._transactions = transactions
 
     def __call__(self) -> Status:
@@ -65,6 +65,6 @@ class ReadStatus:
     def _dense(self, active: VectorIndex | None) -> str:
         if active is None:
             return "no_vector_index"
-        if self._embedders.of(active.embedding_tuple) is None:
+        if not self._vectors.can_embed_into(active.embedding_tuple):
             return "no_embedder_for_index"
         return "ready"

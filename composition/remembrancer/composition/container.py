@@ -19,6 +19,7 @@ from remembrancer.adapters.wordllama.static_model import StaticModel
 from remembrancer.adapters.wordllama.token_counter import WordLlamaTokenCounter
 from remembrancer.application.build_pack import BuildPack
 from remembrancer.application.correct import Correct
+from remembrancer.application.document_vectors import DocumentVectors
 from remembrancer.application.embedders import Embedders
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.erase import Erase
@@ -72,6 +73,7 @@ class Container(containers.DeclarativeContainer):
     policy = providers.Singleton(DefaultAccessPolicy)
     static_model = providers.Singleton(StaticModel)
     embedders = providers.Singleton(_embedders, settings.provided.embedder, static_model)
+    document_vectors = providers.Singleton(DocumentVectors, embedders=embedders)
     tokens = providers.Singleton(WordLlamaTokenCounter, model=static_model)
     store = providers.Resource(_store, settings.provided.store)
 
@@ -84,7 +86,7 @@ class Container(containers.DeclarativeContainer):
         EntryIndex, sparse=store.provided.sparse, indexes=store.provided.indexes
     )
     writer = providers.Singleton(
-        EntryWriter, embedders=embedders, indexes=store.provided.indexes, tokens=tokens
+        EntryWriter, vectors=document_vectors, indexes=store.provided.indexes, tokens=tokens
     )
     remember = providers.Singleton(
         Remember,
@@ -166,7 +168,7 @@ class Container(containers.DeclarativeContainer):
         vault=store.provided.vault,
         sparse=store.provided.sparse,
         indexes=store.provided.indexes,
-        embedders=embedders,
+        vectors=document_vectors,
         transactions=store.provided.transactions,
     )
     status = providers.Singleton(
@@ -175,6 +177,6 @@ class Container(containers.DeclarativeContainer):
         vault=store.provided.vault,
         sparse=store.provided.sparse,
         indexes=store.provided.indexes,
-        embedders=embedders,
+        vectors=document_vectors,
         transactions=store.provided.transactions,
     )

@@ -15,13 +15,15 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class HeldLedger:
-    """An owner's ledger while its lock is held."""
+    """An owner's ledger while its lock is held; a decision must not keep it."""
 
     ledger: ReservationLedger
     now: datetime
-    """The store's time, aware UTC, read once after the lock was taken (design 4.2, rule 6)."""
+    """The store's time, aware UTC, read once after the lock was taken, and never before the
+    ledger's last event (design 4.2, rule 6)."""
     find: Callable[[UUID], Reservation | None]
-    """What became of a reservation of this owner, however old: the ``earlier`` of decisions."""
+    """What became of a reservation of this owner, however old, as committed before this decision:
+    the ``earlier`` of decisions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +52,8 @@ class LedgerRepository(Protocol):
     """Takes an owner's lock, gives the ledger and the store's time, commits durably.
 
     The lock holds across threads and processes.  Owners don't wait for each other longer than a
-    commit takes.  Events and receipts (the projection that :meth:`receipts` and :meth:`days`
-    read) are committed together.
+    commit takes.  Events and receipts (the projection that :meth:`receipt` and :meth:`days`
+    read) are committed together.  Loading a ledger costs the same however long its stream is.
     """
 
     def decide(
@@ -61,13 +63,19 @@ class LedgerRepository(Protocol):
 
         When this returns, the events survive a power cut.  A decision that raises a
         ``RefusedError`` still has its events committed first (expired reservations became
-        unknown), then the refusal is raised; after any other exception nothing is.  ``decision``
-        is quick and does no I/O but ``find``; it may run in another thread, together with those
-        of other owners, and once only.
+        unknown), then the refusal is raised; after any other exception nothing of it is.
+        ``decision`` is quick and does no I/O but ``find``; it may run in another thread, together
+        with those of other owners, and once at most.
+
+        If the caller is interrupted meanwhile (``KeyboardInterrupt``), no lock stays behind, and
+        the decision may have been committed or not: ask for the reservation's id.
 
         Raises:
-            StoreError: nothing was committed, unless it is a ``StoreUnavailableError`` that says
-                the outcome is unknown: then ask for the reservation's id.
+            OutcomeUnknownError: the commit was not confirmed; ask for the reservation's id.
+            StoreError: nothing was committed.
+            MalformedRecordError: the ledger's stream can't be read; nothing was committed.
+            RuntimeError: a bug of the caller's: its thread is inside a transaction of this store,
+                so that nothing could be durable yet when this returns.
         """
         ...
 

@@ -1,0 +1,33 @@
+"""Blocking twins of async use cases."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+
+_Result = TypeVar("_Result")
+
+
+def run_blocking(work: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Run ``work`` to its end in an event loop of its own and return its result.
+
+    Also where the calling thread already runs an event loop: then another thread runs ours.  A
+    KeyboardInterrupt cancels the work, which cleans up, and is raised afterwards.
+    """
+
+    async def main() -> _Result:
+        return await work()
+
+    if not _in_event_loop():
+        return anyio.run(main)
+    with start_blocking_portal() as portal:
+        return portal.call(main)
+
+
+def _in_event_loop() -> bool:
+    try:
+        anyio.get_current_task()
+    except (RuntimeError, LookupError):
+        return False
+    return True
