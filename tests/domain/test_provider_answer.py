@@ -16,8 +16,8 @@ from remembrancer.domain.provider_answer import (
 EXPECTED = AnswerExpected(inputs=4, dimensions=3, model="small@1", usage_tokens_max=100)
 
 
-def item(index: object, embedding: object = None) -> dict[str, Any]:
-    vector = [float(index) + 1.0, 0.5, 0.25] if embedding is None else embedding  # type: ignore[arg-type]
+def item(index: Any, embedding: object = None) -> dict[str, Any]:
+    vector = [float(index) + 1.0, 0.5, 0.25] if embedding is None else embedding
     return {"object": "embedding", "index": index, "embedding": vector}
 
 

@@ -37,7 +37,8 @@ CONTEXT: dict[str, Any] = {
     "task_digest": "7" * 64,
     "sensitivity_floor": Sensitivity.PUBLIC,
 }
-HISTORICAL = {"kind": RecallKind.HISTORICAL, "as_of": datetime(2030, 1, 1, tzinfo=UTC)}
+THEN = datetime(2030, 1, 1, tzinfo=UTC)
+HISTORICAL = {"kind": RecallKind.HISTORICAL, "as_of": THEN}
 
 
 def key(
@@ -122,7 +123,7 @@ def test_names_that_run_together_alike_are_kept_apart() -> None:
 
 
 def test_one_instant_in_two_zones_is_one_question() -> None:
-    there = HISTORICAL["as_of"].astimezone(timezone(timedelta(hours=9)))  # type: ignore[attr-defined]
+    there = THEN.astimezone(timezone(timedelta(hours=9)))
 
     assert key(query=HISTORICAL | {"as_of": there}) == key(query=HISTORICAL)
 
@@ -154,9 +155,7 @@ def test_a_query_is_spelt_as_canonical_json_spells_it(
 
 def test_a_new_field_of_the_query_would_be_noticed() -> None:
     query = RecallQuery(**QUERY | HISTORICAL)
-    spelt = canonical_json(
-        query.model_dump(mode="json") | {"as_of": HISTORICAL["as_of"].isoformat()}  # type: ignore[attr-defined]
-    )
+    spelt = canonical_json(query.model_dump(mode="json") | {"as_of": THEN.isoformat()})
 
     assert query_json(query).encode() == spelt
 
