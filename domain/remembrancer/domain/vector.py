@@ -30,10 +30,9 @@ def checked_vector(values: Vector, dimensions: int) -> "array[float]":
         raise ImpossibleVectorError("holds what isn't a float32 number") from None
     if len(vector) != dimensions:
         raise ImpossibleVectorError(f"has {len(vector)} dimensions, the space has {dimensions}")
-    norm2 = sum(map(mul, vector, vector))
-    if not math.isfinite(norm2):
+    if not math.isfinite(sum(vector)):  # Finite numbers of float32 never add up to infinity here.
         raise ImpossibleVectorError("holds NaN, infinity or a number too large for float32")
-    if norm2 == 0.0:
+    if not any(vector):
         raise ImpossibleVectorError("is zero, so it has no direction")
     return vector
 

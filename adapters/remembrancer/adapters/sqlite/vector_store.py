@@ -53,10 +53,11 @@ class SqliteVectorStore(VectorStore):
 
     @override
     def upsert_many(self, points: Sequence[VectorPoint]) -> None:
+        spelt = _Spelling()
         new = {
             point.id.bytes: (
                 checked_vector(point.vector, self._dimensions).tobytes(),
-                canonical_json(dict(point.metadata)).decode(),
+                spelt[tuple(point.metadata.items())],
             )
             for point in points
         }
@@ -156,3 +157,11 @@ class SqliteVectorStore(VectorStore):
                 store=f"vector index {self._tables.number}",
                 problem="it was dropped; ask which one is active",
             ) from error
+
+
+class _Spelling(dict[tuple[tuple[str, str], ...], str]):
+    """Metadata in canonical JSON; most points of a batch share theirs with others."""
+
+    def __missing__(self, items: tuple[tuple[str, str], ...]) -> str:
+        spelt = self[items] = canonical_json(dict(items)).decode()
+        return spelt
