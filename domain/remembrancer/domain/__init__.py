@@ -42,7 +42,6 @@ from remembrancer.domain.reservation import (
     UnknownReason,
 )
 from remembrancer.domain.sensitivity import Sensitivity
-from remembrancer.domain.spend_report import SpendDay
 
 __all__ = [
     "GATES",
@@ -86,7 +85,6 @@ __all__ = [
     "Retry",
     "Selection",
     "Sensitivity",
-    "SpendDay",
     "StoreError",
     "UnknownReason",
     "UtcDay",
