@@ -510,6 +510,16 @@ def test_evidence_that_nothing_was_charged_frees_the_charge_but_not_the_request(
     assert desk.ledger.totals(DAY) == DayTotals(quanta=0, requests=1)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [{"digest": "e"}, {"stated_quanta": -1}, {"stated_quanta": 4.5}, {"by": " "}],
+    ids=str,
+)
+def test_evidence_without_digest_amount_or_name_is_none(changed: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError):
+        ReconciliationEvidence(**INVOICE.model_dump() | changed)
+
+
 def test_reconciling_comes_once(desk: Desk) -> None:
     desk.admit(ONE)
     desk.mark_unknown(ONE)

@@ -45,7 +45,7 @@ class ReservationState(StrEnum):
 
 
 class UnknownReason(StrEnum):
-    """Why a reservation's true usage can't be proved."""
+    """Why a reservation's true usage can't be proved.  Stored format: never rename one."""
 
     EXPIRED = "expired"
     """The lease ran out before anybody settled: a crash, or a process that hung."""
@@ -128,15 +128,14 @@ class DayTotals:
     requests: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReconciliationEvidence:
+class ReconciliationEvidence(Parsed):
     """What an operator shows to lower an unknown charge: a provider's invoice, usually."""
 
-    digest: str
-    """SHA-256 of the document, 64 hexadecimal digits; the document itself is the operator's."""
-    stated_quanta: int
+    digest: HexDigest
+    """SHA-256 of the document; the document itself is the operator's."""
+    stated_quanta: Quanta
     """What the document says the request cost, rounded up."""
-    by: str
+    by: Name
     """Who vouches for it."""
 
 

@@ -262,7 +262,7 @@ class ReservationLedger(Aggregate):
         _require_within(
             known,
             charged_quanta,
-            least_quanta=max(0, evidence.stated_quanta),
+            least_quanta=evidence.stated_quanta,
             most_quanta=known.charged_quanta - 1,
         )
         self._record(
