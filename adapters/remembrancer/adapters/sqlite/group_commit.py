@@ -1,0 +1,171 @@
+"""Several threads' work in one durable commit.
+
+A durable commit waits for the disk, and the disk does one at a time.  So the first thread that
+comes leads: it runs what is waiting, its own first, in one transaction, and commits once; what
+arrives meanwhile is the next group.  Sixteen owners get twice the throughput of one this way, and
+nobody waits for more than the commit that was under way and the own one.
+
+There is no thread of its own to start, stop or fork: whoever waits can lead.
+"""
+
+import copy
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+import apsw
+
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.domain.errors import OutcomeUnknownError, StoreError, StoreUnavailableError
+
+GROUP_MAX = 64
+"""Pieces of work in one commit: nobody's commit becomes long by others' work."""
+
+_Result = TypeVar("_Result")
+
+
+class GroupCommit:
+    """One process's queue to the write lock of one database.
+
+    A forked child must make its own: the parent's leader doesn't live there.
+    """
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+        self._mutex = threading.Lock()
+        # What follows is only touched under the mutex.
+        self._queue: deque[_Work[Any]] = deque()
+        self._leader: _Work[Any] | None = None
+
+    def run(self, call: Callable[[apsw.Connection], _Result]) -> _Result:
+        """Run ``call`` in a write transaction, perhaps with others' and in another thread.
+
+        It is committed durably when this returns, and has been undone when it raised.  An error
+        of one leaves the others alone.  It runs once at most.
+
+        Raises:
+            OutcomeUnknownError: the commit was not confirmed.
+            StoreError: nothing of it was committed.
+            RuntimeError: a bug of ours: this thread is inside a transaction already.
+        """
+        if self._database.in_transaction:
+            raise RuntimeError("what is inside a transaction can't be committed durably by itself")
+        work = _Work(call)
+        try:
+            with self._mutex:
+                self._queue.append(work)
+            while not work.done:
+                if self._leads(work):
+                    self._lead(work)
+                else:
+                    work.wait()
+        except BaseException:  # Interrupted: let no one wait for this thread.
+            self._hand_over(work)
+            raise
+        return work.outcome()
+
+    def _leads(self, work: "_Work[Any]") -> bool:
+        with self._mutex:
+            if self._leader is None and not work.done:
+                self._leader = work
+            return self._leader is work
+
+    def _hand_over(self, work: "_Work[Any]") -> None:
+        with self._mutex:
+            if self._leader is work:
+                self._leader = None
+            if work in self._queue:
+                self._queue.remove(work)
+            if self._leader is None and self._queue:
+                self._queue[0].ring()
+
+    def _lead(self, mine: "_Work[Any]") -> None:
+        group: list[_Work[Any]] = []
+        committing = False
+        try:
+            # Taken before the lock is waited for, so that all who waited for it fail together.
+            self._take(mine, group)
+            with self._database.write() as connection:
+                for work in group:  # It grows meanwhile.
+                    work.run(connection)
+                    if not connection.in_transaction:
+                        break  # SQLite has rolled all of it back, and says so at the end.
+                    if work is group[-1]:
+                        self._take(mine, group)
+                committing = connection.in_transaction
+        except BaseException as error:  # noqa: BLE001 - each of the group raises it, or its like
+            unknown = committing and isinstance(error, StoreError)
+            for work in group:
+                own = work is mine and not unknown
+                work.fail(error if own else self._failed(error, committing=committing))
+        finally:
+            self._hand_over(mine)  # The next group goes to the disk before this one is told.
+            for work in group:
+                work.finish()
+
+    def _take(self, mine: "_Work[Any]", group: "list[_Work[Any]]") -> None:
+        with self._mutex:
+            if not group:
+                self._queue.remove(mine)
+                group.append(mine)
+            # Signals reach the main thread only: there, an interrupt must not meet others' work.
+            if threading.current_thread() is threading.main_thread():
+                return
+            while self._queue and len(group) < GROUP_MAX:
+                group.append(self._queue.popleft())
+
+    def _failed(self, error: BaseException, *, committing: bool) -> StoreError:
+        store = str(self._database.path)
+        if committing:
+            failed: StoreError = OutcomeUnknownError(store=store)
+        elif isinstance(error, StoreError):
+            failed = copy.copy(error)  # An exception raised in two threads mixes their tracebacks.
+        else:
+            failed = StoreUnavailableError(
+                store=store, problem="the thread that was to commit was stopped before it did"
+            )
+        failed.__cause__ = error
+        return failed
+
+
+class _Work(Generic[_Result]):
+    """One call and what became of it."""
+
+    def __init__(self, call: Callable[[apsw.Connection], _Result]) -> None:
+        self.done = False
+        self._call = call
+        self._bell = threading.Event()
+        self._result: _Result | None = None
+        self._error: BaseException | None = None
+
+    def run(self, connection: apsw.Connection) -> None:
+        try:
+            self._result = self._call(connection)
+        except BaseException as error:  # noqa: BLE001 - raised again where the caller waits
+            self._error = error
+
+    def fail(self, error: BaseException) -> None:
+        # What the call itself raised is closer to its caller, except for an interrupt.
+        if self._error is None or not isinstance(error, Exception):
+            self._error = error
+
+    def wait(self) -> None:
+        """Wait until it is done, or until somebody should lead."""
+        self._bell.wait()
+        self._bell.clear()
+
+    def ring(self) -> None:
+        self._bell.set()
+
+    def finish(self) -> None:
+        self.done = True
+        self._bell.set()
+
+    def outcome(self) -> _Result:
+        if self._error is not None:
+            try:
+                raise self._error
+            finally:
+                self._error = None  # It holds this frame, which holds it.
+        return cast("_Result", self._result)
