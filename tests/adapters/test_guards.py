@@ -96,6 +96,7 @@ CREDENTIALS: dict[str, Callable[[], str]] = {
     "key in JSON": lambda: '{"client' + '_secret": "' + drawn(BASE62, 32) + '"}',
     "bearer": lambda: "Authorization: Bear" + "er " + drawn(BASE62, 40),
     "command line": lambda: "deploy --tok" + "en " + drawn(BASE62, 24),
+    "named after a service": lambda: "flickr SEC" + "RET " + "7" + drawn(HEX + "0123456789", 31),
     "netrc": lambda: "machine a.example login ana pass" + "word " + password(),
 }  # fmt: skip
 
@@ -116,6 +117,8 @@ def test_a_credential_of_this_kind_is_found(kind: str) -> None:
         "secret: REDACTED-2024",
         "token=${CI_JOB_TOKEN}",
         "https://user:<password>@host.invalid/",
+        "https://user:pass@host:port/path",
+        "primary key 550e8400-e29b-41d4-a716-446655440000",
     ],
 )
 def test_a_placeholder_is_no_credential(text: str) -> None:

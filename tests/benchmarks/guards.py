@@ -4,7 +4,6 @@ Run with ``python tests/benchmarks/guards.py``.  The bound of design 4.4 is half
 text; a text four times as long may take about four times as long, never sixteen times.
 """
 
-import statistics
 import sys
 import time
 from base64 import b64encode
@@ -39,7 +38,7 @@ def texts(size: int) -> dict[str, str]:
 
 
 def seconds(guards: LocalGuards, text: str) -> float:
-    """Return the median time of a check."""
+    """Return the time of the quickest of some checks: what disturbs it only adds."""
     taken = []
     for _ in range(ROUNDS):
         began = time.perf_counter()
@@ -49,7 +48,7 @@ def seconds(guards: LocalGuards, text: str) -> float:
             destination="https://api.example.com/v1/embeddings",
         )
         taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+    return min(taken)
 
 
 def main() -> int:

@@ -15,6 +15,8 @@ from remembrancer.application.ports.guards import GuardReason
 _ENTROPY_BITS_MIN = 3.0
 """Shannon entropy per character of an assigned value that counts as drawn by chance."""
 _DRAWN_CHARACTERS_MIN = 16
+_DIGITS_MIN = 3
+"""In a value that merely stands behind a telling word."""
 
 _WORD = "A-Za-z0-9_"
 _TOKENS = (
@@ -94,6 +96,11 @@ _CODE = re.compile(
     r"[A-Za-z_][\w.]{0,64}[(\[]|https?://|[./~][\w./-]*$|[\d.:/-]+$|v?\d+(?:\.\d+)+"
 )
 
+_MANUAL_PASSWORDS = {"pass", "passwd", "password", "pwd", "secret"}
+"""What manuals write where the password goes."""
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_LONG_WORD = re.compile(r"[A-Za-z]{12}")
+
 
 def _bits_a_character(value: str) -> float:
     length = len(value)
@@ -132,8 +139,20 @@ def _assigned_secret(match: re.Match[str]) -> bool:
     return _looks_drawn(value) or _looks_chosen(value)
 
 
+def _named_random_value(match: re.Match[str]) -> bool:
+    value = match[1]
+    return (
+        sum(map(str.isdigit, value)) >= _DIGITS_MIN
+        and _UUID.fullmatch(value) is None
+        and _LONG_WORD.search(value) is None
+        and _PLACEHOLDER.fullmatch(value) is None
+        and _looks_drawn(value)
+    )
+
+
 def _real_password(match: re.Match[str]) -> bool:
-    return _PLACEHOLDER.fullmatch(match[1]) is None
+    value = match[1]
+    return value.lower() not in _MANUAL_PASSWORDS and _PLACEHOLDER.fullmatch(value) is None
 
 
 def _drawn_value(match: re.Match[str]) -> bool:
@@ -196,6 +215,16 @@ _OTHERS = (
             r"|\bcurl [^\n]{0,200}?-u ?[\"']?[^\s:\"']{1,64}:([^\s\"']{4,128})"
         ),
         _assigned_secret,
+    ),
+    Pattern(
+        "named-random-value",
+        ("key", "secret", "token", "private", "access", "auth", "credential", "passw"),
+        re.compile(
+            r"(?:key|secret|token|private|access|auth|credentials?|passw(?:or)?d)"
+            r"[\"'`]?[\s=:>-]{1,8}[\"'`]?([A-Za-z0-9_+=.-]{20,255}+)",
+            re.IGNORECASE,
+        ),
+        _named_random_value,
     ),
     Pattern(
         "netrc",

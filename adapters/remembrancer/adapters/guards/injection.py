@@ -156,7 +156,7 @@ INJECTION = RuleSet(
             # hosts whose only use is to see who calls.
             r"!\[[^\]\n]{0,200}\]\(\s{0,4}https?://[^\s)]{1,512}?[?#{$]"
             r"|<img[^>]{0,200}?\bsrc\s{0,4}=\s{0,4}[\"']?https?://[^\s>]{1,512}?[?{$]"
-            r"|https?://[^\s]{1,256}?[=/](?:\{{1,2}|\$\{|<|\[)[a-z_ .-]{2,40}[}>\]]"
+            r"|https?://[^\s?]{1,256}+\?[^\s{}]{0,256}?=(?:\{{1,2}|\$\{)[a-z_ .-]{2,40}\}"
             r"|https?://(?:[\w-]{1,63}\.){0,4}(?:webhook\.site|requestbin\.\w{2,4}|pipedream\.net"
             r"|ngrok(?:-free)?\.(?:io|app|dev)|burpcollaborator\.net|oast\.\w{2,6}|interact\.sh"
             r"|oastify\.com|canarytokens\.\w{2,4}|hookbin\.com|beeceptor\.com)"
@@ -190,7 +190,7 @@ INJECTION = RuleSet(
             r"|\byou are now (?:in |an? )?(?:dan|developer mode|jailbroken|unrestricted|free|evil"
             r"|the system)\b"
             r"|\bfrom now on,? you (?:are|will|must|have no)\b"
-            r"|\b(?:enable|enter|activate|in) (?:developer|god|dan|debug|jailbreak) mode\b"
+            r"|\b(?:enable|enter|activate) (?:developer|god|dan|jailbreak) mode\b"
             r"|\bdo not (?:tell|inform|alert|mention (?:this|it) to) the user\b",
         ),
         Plea("ignore-the-above"),
