@@ -206,7 +206,7 @@ from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder
 from remembrancer.contracts.event_log import history
 
 path, process, threads, each = Path(sys.argv[1]), *map(int, sys.argv[2:])
-with Database.open(path, busy_timeout_s=60) as database:
+with Database.open(path) as database:
     log = RecordedEventLog(recorder=SqliteApplicationRecorder(database=database))
     print("ready", flush=True)
     sys.stdin.readline()

@@ -45,14 +45,15 @@ def check_chain(stream_id: UUID, links: Iterable[Link], *, before: Link | None =
         MalformedRecordError: the chain is broken, and at which version.
     """
     previous = GENESIS if before is None else before.own
-    version = None if before is None else before.version
+    last = None if before is None else before.version
     for link in links:
-        if version is not None and link.version != version + 1:
+        version, _, _, predecessor, own = link
+        if last is not None and version != last + 1:
             _broken(stream_id, link, "the event before it is missing")
-        if link.predecessor != previous:
+        if predecessor != previous:
             _broken(stream_id, link, "it doesn't follow the event before it")
         check_link(stream_id, link)
-        previous, version = link.own, link.version
+        previous, last = own, version
 
 
 def check_link(stream_id: UUID, link: Link) -> None:
@@ -61,7 +62,8 @@ def check_link(stream_id: UUID, link: Link) -> None:
     Raises:
         MalformedRecordError: it isn't.
     """
-    if event_hash(link.predecessor, link.topic, link.state) != link.own:
+    _, topic, state, predecessor, own = link
+    if event_hash(predecessor, topic, state) != own:
         _broken(stream_id, link, "it isn't what was recorded")
 
 

@@ -7,6 +7,7 @@ connections is told in :mod:`remembrancer.adapters.sqlite.forking`.
 
 import os
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -24,6 +25,8 @@ from remembrancer.domain.errors import (
     StoreUnavailableError,
 )
 
+BEGIN_RETRY_S = 0.001
+"""How often a writer looks whether another process is done."""
 SCRUB_WAIT_MS = 250
 """How long :meth:`Database.scrub` waits for readers before it says *pending*."""
 
@@ -278,7 +281,7 @@ class Database:
         connection = mine.connection
         with self._one_writer(), mine.gate, self._translating():
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                self._begin(connection)
                 mine.depth, mine.writing = 1, True
                 yield connection
                 mine.raise_if_doomed()
@@ -293,6 +296,20 @@ class Database:
                 mine.depth, mine.writing, mine.doom, mine.calls = 0, False, None, []
         for call in calls:
             call()
+
+    def _begin(self, connection: apsw.Connection) -> None:
+        # SQLite's own busy handler backs off to 100 ms between attempts, and meanwhile the process
+        # that writes takes the lock again and again: others were kept waiting for seconds.
+        connection.set_busy_timeout(0)
+        try:
+            for _ in range(int(self._busy_timeout_s / BEGIN_RETRY_S)):
+                with suppress(apsw.BusyError):
+                    connection.execute("BEGIN IMMEDIATE")
+                    return
+                time.sleep(BEGIN_RETRY_S)
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
 
     @contextmanager
     def _read(self, mine: "_Thread") -> Generator[apsw.Connection]:
