@@ -1,0 +1,1 @@
+"""Blocking calls beside an event loop."""
