@@ -1,6 +1,9 @@
 """Opening a memory: the two ways in."""
 
+from collections.abc import Callable
 from pathlib import Path
+
+from dependency_injector import providers
 
 from remembrancer.application.ports import AccessPolicy, Clock, Embedder, Randomness
 from remembrancer.composition.container import Container
@@ -30,28 +33,36 @@ def embedded(
     )
 
 
-def production(settings: Settings, *, policy: AccessPolicy | None = None) -> Remembrancer:
+def production(
+    settings: Settings,
+    *,
+    reread: Callable[[], Settings] | None = None,
+    policy: AccessPolicy | None = None,
+) -> Remembrancer:
     """Open the memory that ``settings`` describe.
 
     No lookup and no preparer are provided until a configuration is admitted; recall goes by
     keywords, and by vectors only where the embedder is in this process (design section 8).
+    ``reread`` gives the settings as they are now, if they can change: another ceiling or price
+    withdraws the admission within a second.
 
     Raises:
         StoreError: the store can't be opened; the error says why and what to do.
     """
-    return assembled(settings, policy=policy)
+    return assembled(settings, reread=reread, policy=policy)
 
 
 def assembled(
     settings: Settings,
     *,
+    reread: Callable[[], Settings] | None = None,
     policy: AccessPolicy | None = None,
     embedder: Embedder | None = None,
     clock: Clock | None = None,
     randomness: Randomness | None = None,
 ) -> Remembrancer:
     """Wire every part and open the store; used by the two ways in and by the command line."""
-    container = wired(settings)
+    container = wired(settings, reread)
     if policy is not None:
         container.policy.override(policy)
     if embedder is not None:
@@ -68,9 +79,10 @@ def assembled(
     return Remembrancer(container, close=lambda: _shut(container))
 
 
-def wired(settings: Settings) -> Container:
+def wired(settings: Settings, reread: Callable[[], Settings] | None = None) -> Container:
     """Return the container with nothing opened yet."""
-    return Container(settings=settings)
+    # As a provider of itself: dependency-injector would call a bare function for its result.
+    return Container(settings=settings, reread=providers.Object(reread or (lambda: settings)))
 
 
 def _shut(container: Container) -> None:

@@ -4,8 +4,8 @@ No lookup and no preparer are provided: both belong to a configuration that was 
 evidence, and asking for them without one is refused (design 4.5, section 8).
 """
 
-from collections.abc import Iterator
-from typing import NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from dependency_injector import containers, providers
 
@@ -24,6 +24,7 @@ from remembrancer.application.embedders import Embedders
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.erase import Erase
 from remembrancer.application.import_documents import ImportDocuments
+from remembrancer.application.ports import Clock, Randomness
 from remembrancer.application.quote import Quote
 from remembrancer.application.recall import Recall
 from remembrancer.application.reindex import Reindex
@@ -39,11 +40,46 @@ from remembrancer.composition.settings import (
 )
 from remembrancer.composition.store import Store, open_store
 from remembrancer.domain.errors import NotAdmittedError
+from remembrancer.domain.gate import Gate
+
+if TYPE_CHECKING:
+    from remembrancer.application.document_vectors import RemoteDocuments
+    from remembrancer.application.ports import SemanticQueryLookup
+    from remembrancer.application.prepare_queries import PrepareQueries
+    from remembrancer.composition.preparation import Preparation
+
+Reread = Callable[[], Settings]
 
 
-def _store(settings: StoreSettings) -> Iterator[Store]:
-    with open_store(settings) as store:
+def _store(settings: StoreSettings, clock: Clock, randomness: Randomness) -> Iterator[Store]:
+    with open_store(settings, clock=clock, randomness=randomness) as store:
         yield store
+
+
+def _preparation(
+    settings: Settings, reread: Reread, store: Store, clock: Clock, randomness: Randomness
+) -> Iterator["Preparation | None"]:
+    """Yield what the admission brings; None where no provider is set or nothing is admitted."""
+    if settings.provider is None:
+        yield None
+        return
+    # Only here does an HTTP client come near: a provider is set.
+    from remembrancer.composition.preparation import admitted_preparation  # noqa: PLC0415
+    from remembrancer.composition.remote import RemoteSettings, folder_admission  # noqa: PLC0415
+
+    admission = folder_admission(settings, reread, clock)
+    try:
+        preparation, watch = admitted_preparation(
+            RemoteSettings.of(settings), admission, store, clock=clock, randomness=randomness
+        )
+    except NotAdmittedError:
+        yield None
+        return
+    watch.start()
+    try:
+        yield preparation
+    finally:
+        watch.stop()
 
 
 def _embedders(settings: EmbedderSettings, model: StaticModel) -> Embedders:
@@ -57,14 +93,49 @@ def _embedders(settings: EmbedderSettings, model: StaticModel) -> Embedders:
     )
 
 
-def _refuse_until_admitted() -> NoReturn:
-    raise NotAdmittedError(())
+def _lookup(preparation: "Preparation | None") -> "SemanticQueryLookup | None":
+    return None if preparation is None else preparation.lookup
+
+
+def _documents(preparation: "Preparation | None") -> "RemoteDocuments | None":
+    return None if preparation is None else preparation.documents
+
+
+def _admitted_lookup(
+    preparation: "Preparation | None", settings: Settings, reread: Reread, clock: Clock
+) -> "SemanticQueryLookup":
+    if preparation is None or preparation.lookup.is_withdrawn:
+        raise refusal(settings, reread, clock)
+    return preparation.lookup
+
+
+def _admitted_preparer(
+    preparation: "Preparation | None", settings: Settings, reread: Reread, clock: Clock
+) -> "PrepareQueries":
+    if preparation is None or preparation.lookup.is_withdrawn:
+        raise refusal(settings, reread, clock)
+    return preparation.preparer
+
+
+def refusal(settings: Settings, reread: Reread, clock: Clock) -> NotAdmittedError:
+    """Return why nothing is admitted, with the gates that are missing."""
+    if settings.provider is not None:
+        from remembrancer.composition.remote import folder_admission  # noqa: PLC0415
+
+        try:
+            folder_admission(settings, reread, clock).admitted()
+        except NotAdmittedError as error:
+            return error
+    # No provider is set, or what was admitted at the start was withdrawn since.
+    return NotAdmittedError(tuple(gate.value for gate in Gate))
 
 
 class Container(containers.DeclarativeContainer):
     """Every part, wired once per memory."""
 
     settings = providers.Dependency(instance_of=Settings)
+    reread: providers.Dependency[Reread] = providers.Dependency()
+    """Gives the settings as they are now: a changed ceiling withdraws the admission."""
 
     # Driven ports
     clock = providers.Singleton(SystemClock)
@@ -73,15 +144,18 @@ class Container(containers.DeclarativeContainer):
     policy = providers.Singleton(DefaultAccessPolicy)
     static_model = providers.Singleton(StaticModel)
     embedders = providers.Singleton(_embedders, settings.provided.embedder, static_model)
-    document_vectors = providers.Singleton(DocumentVectors, embedders=embedders)
     tokens = providers.Singleton(WordLlamaTokenCounter, model=static_model)
-    store = providers.Resource(_store, settings.provided.store)
+    store = providers.Resource(_store, settings.provided.store, clock, randomness)
 
     # Absent until a configuration is admitted
-    semantic_lookup = providers.Callable(_refuse_until_admitted)
-    query_preparer = providers.Callable(_refuse_until_admitted)
+    preparation = providers.Resource(_preparation, settings, reread, store, clock, randomness)
+    semantic_lookup = providers.Callable(_admitted_lookup, preparation, settings, reread, clock)
+    query_preparer = providers.Callable(_admitted_preparer, preparation, settings, reread, clock)
 
     # Use cases
+    document_vectors = providers.Singleton(
+        DocumentVectors, embedders=embedders, remote=providers.Callable(_documents, preparation)
+    )
     entry_index = providers.Singleton(
         EntryIndex, sparse=store.provided.sparse, indexes=store.provided.indexes
     )
@@ -125,6 +199,7 @@ class Container(containers.DeclarativeContainer):
         policy=policy,
         transactions=store.provided.transactions,
         embedders=embedders,
+        lookup=providers.Callable(_lookup, preparation),
     )
     select = providers.Singleton(
         SelectEntries,

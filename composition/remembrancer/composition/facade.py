@@ -8,7 +8,7 @@ from uuid import UUID
 
 from remembrancer.application.erase import Erasure
 from remembrancer.application.import_documents import KIND, ImportReport, ImportRequest
-from remembrancer.application.ports import Embedder
+from remembrancer.application.ports import Embedder, SemanticQueryLookup
 from remembrancer.application.reindex import Reindexed
 from remembrancer.application.remember import Progress
 from remembrancer.application.status import Status
@@ -23,7 +23,10 @@ from remembrancer.domain.recall import RecallContext, Recalled, RecallQuery
 from remembrancer.domain.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
+    from remembrancer.application.prepare_queries import PreparationReport, PrepareQueries
     from remembrancer.composition.container import Container
+
+WITHDRAWN = "withdrawn_by_host"
 
 
 class Remembrancer:
@@ -237,6 +240,60 @@ class Remembrancer:
             pack_number=pack_number,
         )
 
+    # -- Preparation: only with an admitted configuration ------------------
+
+    def semantic_lookup(self) -> SemanticQueryLookup:
+        """Return the lookup of prepared query vectors.
+
+        Raises:
+            NotAdmittedError: nothing is admitted; it names the gates that are missing.
+        """
+        return self._parts().semantic_lookup()
+
+    def query_preparer(self) -> "PrepareQueries":
+        """Return the preparation of query vectors.
+
+        Raises:
+            NotAdmittedError: nothing is admitted; it names the gates that are missing.
+        """
+        return self._parts().query_preparer()
+
+    def prepare(
+        self, queries: Sequence[RecallQuery], context: RecallContext, *, tenant: str, owner: str
+    ) -> "PreparationReport":
+        """Turn at most four questions of (tenant, owner) into vectors, explicitly and at a cost.
+
+        Waits up to ten seconds, and three more to clean up.  What a provider does is in the
+        report, one outcome per query, in order; it is never raised.
+
+        Raises:
+            NotAdmittedError: nothing is admitted; it names the gates that are missing.
+            InvalidInputError: more than four queries; nothing was done.
+        """
+        from remembrancer.application.blocking import run_blocking  # noqa: PLC0415  # needs anyio
+
+        preparer = self.query_preparer()
+        return run_blocking(lambda: preparer(queries, context, tenant=tenant, owner=owner))
+
+    async def aprepare(
+        self, queries: Sequence[RecallQuery], context: RecallContext, *, tenant: str, owner: str
+    ) -> "PreparationReport":
+        """As :meth:`prepare`, in the caller's event loop (asyncio or trio).
+
+        A cancellation stops the request, marks the reservation unknown, and goes on.
+        """
+        return await self.query_preparer()(queries, context, tenant=tenant, owner=owner)
+
+    def withdraw_admission(self, *, reason: str = WITHDRAWN) -> None:
+        """End the admission in this process: empty the caches, stop what is in flight.
+
+        ``reason`` is a code.  The admission comes back with the next opening, if the evidence
+        still holds then.
+        """
+        preparation = self._parts().preparation()
+        if preparation is not None:
+            preparation.withdraw(reason)
+
     # -- Upkeep ------------------------------------------------------------
 
     def reindex(
@@ -263,6 +320,13 @@ class Remembrancer:
             reindex.words(progress=progress)
         return reindex(to=to, drop_retired=drop_retired, progress=progress)
 
+    def reindex_missing(self, *, progress: Progress | None = None) -> int:
+        """Give vectors to texts that have none in the index that answers; return how many.
+
+        For what was kept while a provider was away or a budget was used up.
+        """
+        return self._parts().reindex().missing(progress=progress)
+
     def status(self) -> Status:
         """Return counts of every part, and whether recall goes by vectors."""
         return self._parts().status()()
@@ -280,6 +344,7 @@ class Remembrancer:
     abuild_pack = async_twin(build_pack)
     areplay = async_twin(replay)
     areindex = async_twin(reindex)
+    areindex_missing = async_twin(reindex_missing)
     astatus = async_twin(status)
     aclose = async_twin(close)
 

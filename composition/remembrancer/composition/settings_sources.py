@@ -71,6 +71,11 @@ class _Sections(BaseSettings):
     store: dict[str, Any] = {}
     embedder: dict[str, Any] = {}
     identity: dict[str, Any] = {}
+    provider: dict[str, Any] = {}
+    pricing: dict[str, Any] = {}
+    ceilings: dict[str, Any] = {}
+    egress: dict[str, Any] = {}
+    admission: dict[str, Any] = {}
 
 
 def _read(file: Path | None) -> dict[str, Any]:

@@ -5,8 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from remembrancer.application.ports import (
+    Clock,
     EntryVault,
     EventLog,
+    InstallationSecret,
+    LedgerRepository,
+    Randomness,
     SessionVault,
     SparseIndex,
     Transactions,
@@ -25,10 +29,14 @@ class Store:
     sessions: SessionVault
     sparse: SparseIndex
     indexes: VectorIndexes
+    ledger: LedgerRepository
+    secret: InstallationSecret
 
 
 @contextmanager
-def open_store(settings: StoreSettings) -> Generator[Store]:
+def open_store(
+    settings: StoreSettings, *, clock: Clock, randomness: Randomness
+) -> Generator[Store]:
     """Open the backend that the settings name; close it on the way out.
 
     Raises:
@@ -36,38 +44,51 @@ def open_store(settings: StoreSettings) -> Generator[Store]:
     """
     match settings.backend:
         case "memory":
-            yield _memory_store()
+            yield _memory_store(clock, randomness)
         case "sqlite":
-            with _sqlite_store(settings) as store:
+            with _sqlite_store(settings, clock, randomness) as store:
                 yield store
 
 
-def _memory_store() -> Store:
+def _memory_store(clock: Clock, randomness: Randomness) -> Store:
     # Adapters are imported where they are chosen, so that a host loads only its backend's.
     from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
     from remembrancer.adapters.memory.entry_vault import MemoryEntryVault  # noqa: PLC0415
     from remembrancer.adapters.memory.event_log import MemoryRecorder  # noqa: PLC0415
+    from remembrancer.adapters.memory.installation_secret import (  # noqa: PLC0415
+        MemoryInstallationSecret,
+    )
+    from remembrancer.adapters.memory.ledger_repository import MemoryLedgerRepository  # noqa: PLC0415
     from remembrancer.adapters.memory.session_vault import MemorySessionVault  # noqa: PLC0415
     from remembrancer.adapters.memory.sparse_index import MemorySparseIndex  # noqa: PLC0415
     from remembrancer.adapters.memory.transactions import MemoryTransactions  # noqa: PLC0415
     from remembrancer.adapters.memory.vector_indexes import MemoryVectorIndexes  # noqa: PLC0415
 
     transactions = MemoryTransactions()
+    log = RecordedEventLog(recorder=MemoryRecorder(transactions=transactions))
     return Store(
         transactions=transactions,
-        log=RecordedEventLog(recorder=MemoryRecorder(transactions=transactions)),
+        log=log,
         vault=MemoryEntryVault(transactions=transactions),
         sessions=MemorySessionVault(transactions=transactions),
         sparse=MemorySparseIndex(transactions=transactions),
         indexes=MemoryVectorIndexes(transactions=transactions),
+        ledger=MemoryLedgerRepository(transactions=transactions, log=log, clock=clock),
+        secret=MemoryInstallationSecret(randomness=randomness),
     )
 
 
 @contextmanager
-def _sqlite_store(settings: StoreSettings) -> Generator[Store]:
+def _sqlite_store(
+    settings: StoreSettings, clock: Clock, randomness: Randomness
+) -> Generator[Store]:
     from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
     from remembrancer.adapters.sqlite.database import Database  # noqa: PLC0415
     from remembrancer.adapters.sqlite.entry_vault import SqliteEntryVault  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.installation_secret import (  # noqa: PLC0415
+        SqliteInstallationSecret,
+    )
+    from remembrancer.adapters.sqlite.ledger_repository import SqliteLedgerRepository  # noqa: PLC0415
     from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder  # noqa: PLC0415
     from remembrancer.adapters.sqlite.session_vault import SqliteSessionVault  # noqa: PLC0415
     from remembrancer.adapters.sqlite.sparse_index import SqliteSparseIndex  # noqa: PLC0415
@@ -77,11 +98,14 @@ def _sqlite_store(settings: StoreSettings) -> Generator[Store]:
     with Database.open(
         settings.path, busy_timeout_s=settings.busy_timeout_s, read_only=settings.read_only
     ) as database:
+        log = RecordedEventLog(recorder=SqliteApplicationRecorder(database=database))
         yield Store(
             transactions=SqliteTransactions(database=database),
-            log=RecordedEventLog(recorder=SqliteApplicationRecorder(database=database)),
+            log=log,
             vault=SqliteEntryVault(database=database),
             sessions=SqliteSessionVault(database=database),
             sparse=SqliteSparseIndex(database=database),
             indexes=SqliteVectorIndexes(database=database),
+            ledger=SqliteLedgerRepository(database=database, log=log, clock=clock),
+            secret=SqliteInstallationSecret(database=database, randomness=randomness),
         )

@@ -18,6 +18,7 @@ from remembrancer.application.ports.document_reader import (
 from remembrancer.application.ports.embedder import Embedder
 from remembrancer.application.ports.entry_vault import EntryVault, Original
 from remembrancer.application.ports.event_log import EventLog, Recorded
+from remembrancer.application.ports.installation_secret import InstallationSecret
 from remembrancer.application.ports.ledger_repository import (
     HeldLedger,
     LedgerRepository,
@@ -54,6 +55,7 @@ __all__ = [
     "FoundDocuments",
     "HeldLedger",
     "IndexState",
+    "InstallationSecret",
     "LedgerRepository",
     "Original",
     "Randomness",

@@ -13,6 +13,9 @@ from remembrancer.composition.diagnosis import Finding, diagnose
 
 def reindex(
     words: Annotated[bool, typer.Option("--words", help="Rebuild the keyword index too.")] = False,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Only give vectors to texts that have none.")
+    ] = False,
     drop_retired: Annotated[
         bool, typer.Option("--drop-retired", help="Destroy indexes that don't answer any more.")
     ] = False,
@@ -25,6 +28,9 @@ def reindex(
     Interrupted, it goes on from where it was.  The space is the configured embedder's.
     """
     with opened(db, config, as_json=as_json) as session:
+        if missing:
+            _missing(session)
+            return
         with session.out.progress("reindexing") as progress:
             done = session.memory.reindex(
                 words=words, drop_retired=drop_retired, progress=progress
@@ -48,6 +54,15 @@ def reindex(
         if done.retired:
             kept = ", ".join(map(str, done.retired))
             session.out.line(f"Retired and kept: index {kept} (--drop-retired destroys them).")
+
+
+def _missing(session: Opened) -> None:
+    with session.out.progress("embedding") as progress:
+        added = session.memory.reindex_missing(progress=progress)
+    if session.out.as_json:
+        session.out.data({"added": added})
+    else:
+        session.out.line(f"{added} vectors added.")
 
 
 def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:

@@ -1,0 +1,1 @@
+"""Admission from evidence that lies in a folder."""

@@ -1,0 +1,145 @@
+"""What an admitted configuration brings: lookup, preparer, remote indexing, and their end.
+
+Built by :func:`admitted_preparation` from an admission that was just made, and from nothing else.
+A watch looks at the admission twice a second; when it is gone, the caches are emptied, the
+surfaces' contexts end in the log, and what is in flight stops at its next check.
+"""
+
+from dataclasses import dataclass
+from threading import Event, Thread
+
+from remembrancer.adapters.admission.evidence_folder import FolderAdmission
+from remembrancer.adapters.provider.embedding_provider import OpenAICompatibleProvider
+from remembrancer.adapters.worker.anyio_worker import AnyioWorker
+from remembrancer.application.cache_contexts import CacheContexts
+from remembrancer.application.paid_request import PaidRequest
+from remembrancer.application.ports import Clock, Randomness
+from remembrancer.application.prepare_queries import PrepareQueries
+from remembrancer.application.prepared_queries import PreparedQueries
+from remembrancer.application.remote_indexing import RemoteIndexing
+from remembrancer.composition.remote import RemoteSettings, guards_of, secret_of
+from remembrancer.composition.store import Store
+from remembrancer.domain.errors import NotAdmittedError, RemembrancerError
+from remembrancer.domain.release import AdmittedConfiguration, require_admitted
+
+WATCH_INTERVAL_S = 0.5
+WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """The parts that exist only under an admission."""
+
+    admission: FolderAdmission
+    contexts: CacheContexts
+    lookup: PreparedQueries
+    preparer: PrepareQueries
+    documents: RemoteIndexing
+
+    def withdraw(self, reason: str = WITHDRAWN) -> None:
+        """End it for good: nothing is looked up, prepared or bought any more."""
+        self.admission.withdraw()
+        for surface in self.lookup.withdraw():
+            try:
+                self.contexts.withdraw(surface, reason=reason)
+            except RemembrancerError:
+                # The caches are empty; the log says so as soon as the surface is bound again.
+                continue
+
+
+class AdmissionWatch:
+    """Withdraws a preparation as soon as its admission is gone."""
+
+    def __init__(self, preparation: Preparation, admitted: AdmittedConfiguration) -> None:
+        self._preparation = preparation
+        self._digest = admitted.digest
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name="remembrancer-admission", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more; returns once the thread has ended."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(WATCH_INTERVAL_S):
+            if not self._holds():
+                self._preparation.withdraw()
+                return
+
+    def _holds(self) -> bool:
+        try:
+            return self._preparation.admission.admitted().digest == self._digest
+        except NotAdmittedError:
+            return False
+
+
+def admitted_preparation(
+    remote: RemoteSettings,
+    admission: FolderAdmission,
+    store: Store,
+    *,
+    clock: Clock,
+    randomness: Randomness,
+) -> tuple[Preparation, AdmissionWatch]:
+    """Build the parts of the configuration that ``admission`` admits now.
+
+    Raises:
+        NotAdmittedError: it admits nothing; nothing was built.
+    """
+    admitted = require_admitted(admission.admitted())
+    configuration = admitted.configuration
+    provider = _provider(remote)
+    guards = guards_of(remote)
+    lookup = PreparedQueries(
+        clock=clock, secret=store.secret.secret(), configuration=configuration
+    )
+    contexts = CacheContexts(log=store.log, clock=clock)
+    paid_request = PaidRequest(
+        ledger=store.ledger,
+        provider=provider,
+        clock=clock,
+        randomness=randomness,
+        worker=AnyioWorker(),
+    )
+    preparation = Preparation(
+        admission=admission,
+        contexts=contexts,
+        lookup=lookup,
+        preparer=PrepareQueries(
+            admission=admission,
+            contexts=contexts,
+            prepared=lookup,
+            guards=guards,
+            destination=provider.destination,
+            paid_request=paid_request,
+            clock=clock,
+            worker=AnyioWorker(),
+        ),
+        documents=RemoteIndexing(
+            admission=admission,
+            space=configuration.embedding_tuple,
+            guards=guards,
+            destination=provider.destination,
+            keys=lookup.keys,
+            paid_request=paid_request,
+            clock=clock,
+        ),
+    )
+    return preparation, AdmissionWatch(preparation, admitted)
+
+
+def _provider(remote: RemoteSettings) -> OpenAICompatibleProvider:
+    provider = remote.provider
+    return OpenAICompatibleProvider(
+        url=provider.url,
+        model=provider.model,
+        secret=secret_of(provider),
+        dimensions=provider.dimensions if provider.ask_for_dimensions else None,
+        ca_file=provider.ca_file,
+        proxy_url=provider.proxy_url,
+    )
