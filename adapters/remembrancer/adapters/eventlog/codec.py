@@ -103,8 +103,6 @@ class CanonicalTranscoder(JSONTranscoder):
                 return self._typed(value)
             for key, inner in value.items():
                 inner_kind = type(inner)
-                if inner_kind is str:
-                    continue
                 if inner_kind is dict and _TYPE in inner:  # Spares a call for the usual case.
                     value[key] = self._typed(inner)
                 elif inner_kind in _INNER:

@@ -49,7 +49,8 @@ def connect(path: Path, *, busy_timeout_s: float, read_only: bool) -> apsw.Conne
         busy_timeout_ms = int(busy_timeout_s * 1000)
         connection.set_busy_timeout(busy_timeout_ms)
         _load_vectors(connection)
-        current = schema.is_current(connection, store=str(path))
+        with connection:  # One snapshot: another process may be making the schema right now.
+            current = schema.is_current(connection, store=str(path))
         if not connection.readonly("main"):
             _use_wal(connection, attempts=1 + int(busy_timeout_s / WAL_RETRY_S))
         for name, value in {**_SETTINGS, **_WISHES}.items():
