@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.application.agreement import assert_agreement
 from tests.application.house import BACKENDS, House, open_house
 

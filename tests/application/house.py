@@ -9,6 +9,7 @@ from typing import Any
 from dependency_injector import providers
 from typing_extensions import override
 
+from remembrancer.adapters.randomness.randomness import SystemRandomness
 from remembrancer.application.embedders import Embedders
 from remembrancer.application.ports import AccessPolicy, Embedder
 from remembrancer.composition.assembly import wired
@@ -89,7 +90,7 @@ def open_house(
     container.clock.override(providers.Object(clock))
     if policy is not None:
         container.policy.override(providers.Object(policy))
-    with open_store(place) as store:
+    with open_store(place, clock=clock, randomness=SystemRandomness()) as store:
         container.store.override(providers.Object(altered(store)))
         memory = Remembrancer(container, close=lambda: None)
         yield House(memory=memory, container=container, store=store, clock=clock)

@@ -6,14 +6,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-
-from remembrancer.domain import RecallKind, Sensitivity
-from remembrancer.domain.entry import MemoryEntry
-from remembrancer.domain.errors import (
-    EntryErasedError,
-    InvalidInputError,
-    UnknownEntryError,
-)
 from tests.application.agreement import assert_agreement
 from tests.application.house import (
     HardOfHearing,
@@ -23,6 +15,14 @@ from tests.application.house import (
     an_entry,
     open_house,
     replay_of,
+)
+
+from remembrancer.domain import RecallKind, Sensitivity
+from remembrancer.domain.entry import MemoryEntry
+from remembrancer.domain.errors import (
+    EntryErasedError,
+    InvalidInputError,
+    UnknownEntryError,
 )
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.application.agreement import assert_agreement
+from tests.application.house import House, a_context, a_query, an_entry, open_house
 
 from remembrancer.composition.store import Store
 from remembrancer.domain import EntryId, NewEntry
@@ -18,8 +20,6 @@ from remembrancer.domain.errors import (
     StoreFullError,
 )
 from remembrancer.domain.parsed import TEXT_BYTES_MAX
-from tests.application.agreement import assert_agreement
-from tests.application.house import House, a_context, a_query, an_entry, open_house
 
 THREADS = 8
 

@@ -50,7 +50,7 @@ from remembrancer.domain.recall import (
     RecallQuery,
 )
 from remembrancer.domain.scope import covered_by_any
-from remembrancer.domain.search_text import parsed_question
+from remembrancer.domain.search_text import Question, parsed_question
 from remembrancer.domain.vector import Vector
 
 CANDIDATES_MIN = 100
@@ -121,7 +121,7 @@ class Recall:
                 dense = self._dense_query(query, context)
             filters = self.filters(query)
             if not filters:
-                return _answer([], {}, query, _mode(dense, query), dense)
+                return _answer([], {}, query, _mode(dense, query, by_words=False), dense)
             return self._ranked(query, filters, dense)
 
     def filters(self, query: RecallQuery) -> list[IndexFilter]:
@@ -197,7 +197,8 @@ class Recall:
             judged = self._judge(query, fuse(by_vector, by_words), resolved)
             kept = sum(reason is None for _, reason in judged)
             if kept >= query.limit or max(len(by_vector), len(by_words)) < depth:
-                return _answer(judged, resolved, query, _mode(dense, query), dense)
+                mode = _mode(dense, query, by_words=bool(by_words))
+                return _answer(judged, resolved, query, mode, dense)
             depth *= DEEPER
 
     def _by_vector(
@@ -230,6 +231,8 @@ class Recall:
         judged = []
         for one in candidates:
             original = resolved.get(one.id)
+            if original is not None and original.tenant != query.tenant:
+                continue  # Not even its id is told across tenants, whatever an index offers.
             head = None if original is None else heads.get(original.entry_id)
             judged.append((one, self._verdict(query, access, original, head)))
         return judged
@@ -243,9 +246,8 @@ class Recall:
     ) -> LeftOutReason | None:
         if original is None or head is None:
             return LeftOutReason.STALE
-        for one in (original, head):
-            if one.tenant != query.tenant or not self._policy.permits(access, one.header):
-                return LeftOutReason.PERMISSION
+        if not all(self._policy.permits(access, one.header) for one in (original, head)):
+            return LeftOutReason.PERMISSION
         if query.as_of is None:
             return None if original.superseded_at is None else LeftOutReason.STALE
         began, ended = original.recorded_at, original.superseded_at
@@ -276,11 +278,11 @@ def _by_entry(scored: list[Scored], resolved: Mapping[EntryId, Original]) -> lis
     return sorted(scored, key=place)
 
 
-def _mode(dense: DenseQuery, query: RecallQuery) -> tuple[RecallMode, str]:
+def _mode(dense: DenseQuery, query: RecallQuery, *, by_words: bool) -> tuple[RecallMode, str]:
+    """Return the mode and why it isn't hybrid; ``by_words``: whether words found anything."""
     if dense.vector is None:
         return RecallMode.SPARSE, dense.reason
-    asked = parsed_question(_question(query))
-    if not asked.phrases and not asked.literals:
+    if not by_words and parsed_question(_question(query)) == Question(()):
         return RecallMode.DENSE, "no_searchable_words"
     return RecallMode.HYBRID, ""
 
