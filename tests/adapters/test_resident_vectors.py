@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
+import apsw
 import numpy as np
 import pytest
 
@@ -17,11 +18,12 @@ from remembrancer.adapters.sqlite.code_scan import numpy_kernel
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes
 from remembrancer.adapters.sqlite.vector_store import SqliteVectorStore
+from remembrancer.adapters.sqlite.vector_tables import VectorTables
 from remembrancer.application.ports import VectorPoint
 from remembrancer.contracts.erasure import bytes_under
 from remembrancer.contracts.vector_examples import brute_force, put, random_vectors
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
-from remembrancer.domain.errors import StoreUnavailableError
+from remembrancer.domain.errors import StoreCorruptError, StoreUnavailableError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.vector import Vector
 
@@ -50,6 +52,8 @@ assert "numpy" not in sys.modules
 """
 EAST = array("f", [1.0] + [0.0] * (DIMENSIONS - 1))
 FIRST, SECOND, THIRD = (EntryId(UUID(int=number)) for number in (1, 2, 3))
+
+Chunk = tuple[int, bytes, bytes, bytes]
 
 
 @pytest.fixture
@@ -88,20 +92,49 @@ def test_few_rows_are_read_from_the_table(
     put(store, vectors)
     store.query(EAST, 10)
     read: list[int] = []
-    tables = type(store._tables)
-    vectors_read = tables.vectors
+    vectors_read = VectorTables.vectors
 
-    def counted(self: object, connection: object, ids: list[int]) -> list[bytes]:
+    def counted(self: VectorTables, connection: apsw.Connection, ids: list[int]) -> list[bytes]:
         read.extend(ids)
-        return vectors_read(self, connection, ids)  # type: ignore[arg-type]  # only passed on
+        return vectors_read(self, connection, ids)
 
-    monkeypatch.setattr(tables, "vectors", counted)
+    monkeypatch.setattr(VectorTables, "vectors", counted)
     store.query(next(iter(vectors.values())), 10)
 
     assert 10 <= len(read) <= 60
 
 
 # -- The copy --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunks", ["missing", "of another length", "of other vectors"])
+def test_chunks_in_an_unknown_layout_are_not_trusted(
+    store: SqliteVectorStore, monkeypatch: pytest.MonkeyPatch, chunks: str
+) -> None:
+    vectors = vectors_of_kind("random", 100)
+    put(store, vectors)
+    read = VectorTables.chunks
+
+    def other(self: VectorTables, connection: apsw.Connection) -> list[Chunk]:
+        if chunks == "missing":
+            raise apsw.SQLError
+        return [
+            (size, valid, ids, floats[4:] + (floats[:4] if chunks == "of other vectors" else b""))
+            for size, valid, ids, floats in read(self, connection)
+        ]
+
+    monkeypatch.setattr(VectorTables, "chunks", other)
+
+    assert store.query(EAST, 9) == brute_force(vectors, {}, EAST, 9, {})
+
+
+def test_a_vector_without_its_row_is_damage(store: SqliteVectorStore, database: Database) -> None:
+    put(store, random_vectors(100, dimensions=DIMENSIONS))
+    with database.write() as connection:
+        connection.execute("DELETE FROM vector_1 WHERE id = 50")
+
+    with pytest.raises(StoreCorruptError):
+        store.query(EAST, 5)
 
 
 def test_the_copy_takes_less_than_half_of_the_floats(store: SqliteVectorStore) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from remembrancer.application.ports.vector_store import Filter
 
-KEPT_TOGETHER = ("tenant", "owner")
+KEPT_TOGETHER = ("tenant", "owner", "scope")
 """Rows that agree in these stand side by side in memory: an owner's are scanned in place."""
 _MISSING = 0
 

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from remembrancer.adapters.sqlite.code_scan import CodeScan
 from remembrancer.adapters.sqlite.exact_cosines import ExactQuery
 from remembrancer.adapters.sqlite.int8_codes import SLACK, CodedQuery, Codes, Floats, coded_query
-from remembrancer.adapters.sqlite.resident_loading import floats
 from remembrancer.adapters.sqlite.resident_rows import ResidentRows
+from remembrancer.adapters.sqlite.vector_chunks import floats
 from remembrancer.application.ports.vector_store import VectorMatch
 from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.identity import EntryId

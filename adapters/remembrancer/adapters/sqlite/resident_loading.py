@@ -3,8 +3,7 @@
 Imported at the first query only, as it imports numpy.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 
 import apsw
 import numpy as np
@@ -13,11 +12,10 @@ import numpy.typing as npt
 from remembrancer.adapters.sqlite.int8_codes import coded_rows
 from remembrancer.adapters.sqlite.metadata_groups import MetadataGroups
 from remembrancer.adapters.sqlite.resident_rows import ResidentRows
+from remembrancer.adapters.sqlite.vector_chunks import Batch, by_chunk, by_number
 from remembrancer.adapters.sqlite.vector_tables import VectorTables
 from remembrancer.domain.errors import StoreCorruptError
 
-_BATCH_ROWS = 512
-"""Vectors coded at a time, so that the intermediate floats stay in the processor's cache."""
 _SCAN_SHARE = 1 / 32
 """Of all vectors; to read more than this one by one takes longer than to read all in a row."""
 
@@ -35,7 +33,7 @@ def load(
         places = np.empty(len(found), dtype=np.int64)
         places[order] = np.arange(len(found))
         rows.put(places, ids, keys, of_group)
-        _put_vectors(rows, places, ids, tables.all_vectors(connection), tables)
+        _put_vectors(rows, (places, ids), tables, connection)
     return rows, len(found)
 
 
@@ -53,20 +51,13 @@ def append(
     places = np.arange(used, used + len(found))
     if found:
         ids, keys, spelt = zip(*found, strict=True)
+        rows.put(places, ids, keys, _groups(spelt, groups))
         if len(found) > used * _SCAN_SHARE:
-            vectors: Iterable[tuple[int, bytes]] = (
-                (id_, v) for id_, v in tables.all_vectors(connection) if id_ > last_id
-            )
+            _put_vectors(rows, (places, ids), tables, connection)
         else:
             vectors = zip(ids, tables.vectors(connection, ids), strict=False)
-        rows.put(places, ids, keys, _groups(spelt, groups))
-        _put_vectors(rows, places, ids, vectors, tables)
+            _require(_put(rows, places, ids, by_number(vectors)), tables)
     return rows, used + len(found)
-
-
-def floats(vectors: Sequence[bytes]) -> npt.NDArray[np.float32]:
-    """Return float32 rows (n, dimensions)."""
-    return np.frombuffer(b"".join(vectors), dtype=np.float32).reshape(len(vectors), -1)
 
 
 def _groups(spelt: Sequence[str], groups: MetadataGroups) -> npt.NDArray[np.int32]:
@@ -75,23 +66,39 @@ def _groups(spelt: Sequence[str], groups: MetadataGroups) -> npt.NDArray[np.int3
 
 def _put_vectors(
     rows: ResidentRows,
+    wanted: tuple[npt.NDArray[np.int64], Sequence[int]],
+    tables: VectorTables,
+    connection: apsw.Connection,
+) -> None:
+    places, ids = wanted
+    dimensions = rows.codes.shape[1]
+    if not _put(rows, places, ids, by_chunk(tables, connection, dimensions)):
+        told = by_number(tables.all_vectors(connection))
+        _require(_put(rows, places, ids, told), tables)
+
+
+def _put(
+    rows: ResidentRows,
     places: npt.NDArray[np.int64],
     ids: Sequence[int],
-    vectors: Iterable[tuple[int, bytes]],
-    tables: VectorTables,
-) -> None:
-    read: Iterator[tuple[int, bytes]] = iter(vectors)
+    batches: Iterable[Batch],
+) -> bool:
+    """Put the vectors of ``ids`` (ascending) in their places; say whether all of them came."""
     known = np.array(ids, dtype=np.int64)
-    put = 0
-    while batch := list(islice(read, _BATCH_ROWS)):
-        numbers, read_vectors = zip(*batch, strict=True)
+    came = 0
+    for numbers, vectors in batches:
         # sqlite-vec gives the slot of a deleted vector to the next one: by slot isn't by number.
         at = np.searchsorted(known, numbers)
-        if at.max() == len(known) or (known[at] != numbers).any():
-            break
-        rows.put_vectors(places[at], coded_rows(floats(read_vectors)))
-        put += len(batch)
-    if put != len(ids):
+        at[at == len(known)] = 0
+        wanted = known[at] == numbers
+        if wanted.any():
+            rows.put_vectors(places[at[wanted]], coded_rows(vectors[wanted]))
+            came += int(wanted.sum())
+    return came == len(known)
+
+
+def _require(complete: bool, tables: VectorTables) -> None:  # noqa: FBT001 - read as a sentence
+    if not complete:
         raise StoreCorruptError(
             store=f"vector index {tables.number}", problem="its two tables don't agree"
         )

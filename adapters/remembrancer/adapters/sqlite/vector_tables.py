@@ -172,6 +172,17 @@ class VectorTables:
             )
         ]
 
+    def chunks(self, connection: apsw.Connection) -> Iterable[tuple[int, bytes, bytes, bytes]]:
+        """Iterate over sqlite-vec's own tables: size, which are valid, numbers, vectors."""
+        return connection.execute(
+            _sql(
+                "SELECT chunk.size, chunk.validity, chunk.rowids, held.vectors"
+                " FROM vector_{n}_chunks AS chunk"
+                " JOIN vector_{n}_vector_chunks00 AS held ON held.rowid = chunk.chunk_id",
+                self.number,
+            )
+        )
+
     def all_vectors(self, connection: apsw.Connection) -> Iterable[tuple[int, bytes]]:
         """Iterate over all numbers and vectors, in no order."""
         return connection.execute(_sql("SELECT id, embedding FROM vector_{n}", self.number))
