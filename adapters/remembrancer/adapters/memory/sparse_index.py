@@ -13,6 +13,7 @@ from remembrancer.application.ports.sparse_index import SparseDocument, SparseIn
 from remembrancer.application.ports.vector_store import Filter, VectorMatch
 from remembrancer.domain.bm25 import (
     STEPS_PER_UNIT,
+    affordable,
     in_steps,
     inverse_document_frequency,
     literal_score,
@@ -124,13 +125,17 @@ class MemorySparseIndex(SparseIndex):
             for entry_id, indexed in self._indexed.items()
             if _passes(indexed.document, whose)
         }
-        scores: dict[EntryId, float] = {}
-        for phrase in phrases:
-            holders = {
+        found = [
+            {
                 entry_id: occurrences
                 for entry_id in self._candidates(phrase) & collection
                 if (occurrences := _occurrences(phrase, self._indexed[entry_id]))
             }
+            for phrase in phrases
+        ]
+        scores: dict[EntryId, float] = {}
+        for place in affordable([len(holders) for holders in found], documents=len(collection)):
+            holders = found[place]
             weight = inverse_document_frequency(documents=len(collection), holding=len(holders))
             for entry_id, occurrences in holders.items():
                 score = weight * term_weight(

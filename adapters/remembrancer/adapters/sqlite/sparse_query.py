@@ -12,6 +12,7 @@ import apsw
 from remembrancer.application.ports.vector_store import Filter, VectorMatch
 from remembrancer.domain.bm25 import (
     STEPS_PER_UNIT,
+    affordable,
     in_steps,
     inverse_document_frequency,
     literal_score,
@@ -26,9 +27,6 @@ SERIAL_BITS = 32
 LITERAL_SCAN_MAX = 20_000
 """Documents read for a question of punctuation, the newest of each owner first."""
 
-_TIES = 32
-"""Rows read beyond the cut, so that most ties there need no second look."""
-_DEEPER = 8
 _ROWS_MAX = 2**62
 _FTS5_IDF_MIN = 1e-6
 """What ``bm25()`` takes where its own inverse document frequency isn't above zero."""
@@ -37,7 +35,6 @@ _OWNERS = "SELECT number, documents FROM sparse_owner"
 _LABEL_NUMBERS = "SELECT number FROM sparse_label"
 # CROSS JOIN: the words' index goes first.
 _DOCUMENT = " CROSS JOIN sparse_document ON sparse_document.number = sparse_words.rowid"
-_IDS = "SELECT number, id FROM sparse_document WHERE number IN (SELECT value FROM json_each(?))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +64,8 @@ def matches(
     if reach is None:
         return []
     if question.phrases:
-        weighed = _weighed(connection, question.phrases, reach)
-        scored = _ranked(connection, weighed, top_k, reach) if weighed else []
-    else:
-        scored = _holding(connection, question.literals, reach)
-    return _best(connection, scored, top_k)
+        return _ranked(connection, question.phrases, top_k, reach)
+    return _holding(connection, question.literals, top_k, reach)
 
 
 def _reach(
@@ -153,8 +147,8 @@ def _listed(name: str) -> str:
 def _weighed(
     connection: apsw.Connection, phrases: Sequence[tuple[str, ...]], reach: _Reach
 ) -> list[tuple[str, float]]:
-    """Return each phrase that the asked owners have, with the factor for ``bm25()``."""
-    weighed = []
+    """Return each phrase to look for, with the factor for ``bm25()``."""
+    found: list[tuple[str, int, int]] = []
     everywhere = "SELECT count(*) FROM sparse_words WHERE sparse_words MATCH :match"
     here = f"{everywhere} AND {reach.owned}"
     for phrase in phrases:
@@ -163,8 +157,11 @@ def _weighed(
         holding = in_all
         if in_all and reach.documents != reach.total:
             holding = connection.execute(here, {**reach.bindings, "match": match}).get
-        if not holding:
-            continue
+        if holding:
+            found.append((match, in_all, holding))
+    weighed = []
+    for place in affordable([holding for _, _, holding in found], documents=reach.documents):
+        match, in_all, holding = found[place]
         theirs = math.log((reach.total - in_all + 0.5) / (in_all + 0.5))
         ours = inverse_document_frequency(documents=reach.documents, holding=holding)
         # bm25() is negative: better is smaller.
@@ -174,11 +171,13 @@ def _weighed(
 
 def _ranked(
     connection: apsw.Connection,
-    weighed: Sequence[tuple[str, float]],
+    phrases: Sequence[tuple[str, ...]],
     top_k: int,
     reach: _Reach,
-) -> list[tuple[int, int]]:
-    """Return (number, score in steps) of the best, all that tie with the last included."""
+) -> list[VectorMatch]:
+    weighed = _weighed(connection, phrases, reach)
+    if not weighed:
+        return []
     bindings = dict(reach.bindings)
     parts = []
     joined = _DOCUMENT + reach.labelled if reach.labelled else ""
@@ -192,23 +191,21 @@ def _ranked(
         )
     # A compound of two or more is never flattened, which bm25() wouldn't survive.
     parts.append("SELECT 0, 0.0 WHERE 0")
-    ranking = (
+    ranked = (
         "SELECT number,"  # noqa: S608  # Names of ours; values are bound.
-        f" max(1, CAST(sum(score) * {STEPS_PER_UNIT} + 0.5 AS INTEGER)) AS steps"
-        f" FROM ({' UNION ALL '.join(parts)}) GROUP BY number ORDER BY steps DESC LIMIT :rows"
+        f" max(1, CAST(sum(score) * {STEPS_PER_UNIT} + 0.5 AS INTEGER)) AS rank"
+        f" FROM ({' UNION ALL '.join(parts)}) GROUP BY number"
     )
-    rows = min(top_k + _TIES, _ROWS_MAX)
-    while True:
-        found: list[Any] = connection.execute(ranking, {**bindings, "rows": rows}).fetchall()
-        if len(found) < rows or found[-1][1] < found[top_k - 1][1]:
-            return found
-        rows *= _DEEPER
+    return [
+        VectorMatch(entry_id, steps / STEPS_PER_UNIT)
+        for entry_id, steps in _best(connection, ranked, bindings, top_k)
+    ]
 
 
 def _holding(
-    connection: apsw.Connection, literals: Sequence[str], reach: _Reach
-) -> list[tuple[int, int]]:
-    """Return (number, score in steps) of documents that hold a literal, as far as is looked."""
+    connection: apsw.Connection, literals: Sequence[str], top_k: int, reach: _Reach
+) -> list[VectorMatch]:
+    """Return the best of those documents that hold a literal, as far as is looked."""
     bindings = {**reach.bindings, "scanned": LITERAL_SCAN_MAX}
     counts = []
     for place, literal in enumerate(literals):
@@ -216,31 +213,35 @@ def _holding(
         counts.append(
             f"(length(text) - length(replace(text, :literal_{place}, ''))) / {len(literal)}"
         )
-    scan = (
-        f"SELECT number, {' + '.join(counts)} AS occurrences"  # noqa: S608  # Names of ours; values are bound.
+    held = (
+        f"SELECT number, {' + '.join(counts)} AS rank"  # noqa: S608  # Names of ours; values are bound.
         " FROM (SELECT sparse_words.rowid AS number, sparse_text.text AS text"
         f" FROM sparse_words{_DOCUMENT}{reach.labelled}"
         " CROSS JOIN sparse_text ON sparse_text.number = sparse_document.text"
         f" WHERE {reach.owned}{reach.conditions}"
-        " ORDER BY sparse_words.rowid DESC LIMIT :scanned) WHERE occurrences > 0"
+        " ORDER BY sparse_words.rowid DESC LIMIT :scanned) WHERE rank > 0"
     )
     return [
-        (number, in_steps(literal_score(occurrences)))
-        for number, occurrences in connection.execute(scan, bindings)
+        VectorMatch(entry_id, in_steps(literal_score(occurrences)) / STEPS_PER_UNIT)
+        for entry_id, occurrences in _best(connection, held, bindings, top_k)
     ]
 
 
 def _best(
-    connection: apsw.Connection, scored: Sequence[tuple[int, int]], top_k: int
-) -> list[VectorMatch]:
-    if len(scored) > top_k:
-        cut = sorted((steps for _, steps in scored), reverse=True)[top_k - 1]
-        scored = [one for one in scored if one[1] >= cut]
-    numbers = json.dumps([number for number, _ in scored])
-    rows: list[Any] = connection.execute(_IDS, (numbers,)).fetchall()
-    ids: dict[int, bytes] = dict(rows)
-    ordered = sorted((-steps, ids[number]) for number, steps in scored)
-    return [
-        VectorMatch(EntryId(UUID(bytes=id_)), -steps / STEPS_PER_UNIT)
-        for steps, id_ in ordered[:top_k]
-    ]
+    connection: apsw.Connection, found: str, bindings: dict[str, Any], top_k: int
+) -> list[tuple[EntryId, int]]:
+    """Return the best of the (number, rank) that ``found`` selects, higher ranks first."""
+    # Ids are looked up for those alone that rank no lower than the last.  They come in the order
+    # of their numbers, which is that of their bytes.
+    best = (
+        f"WITH found AS MATERIALIZED ({found})"  # noqa: S608  # Names of ours; values are bound.
+        " SELECT id, rank FROM found"
+        " CROSS JOIN sparse_document ON sparse_document.number = found.number"
+        " WHERE rank >= coalesce("
+        "(SELECT rank FROM found ORDER BY rank DESC LIMIT 1 OFFSET :before_last), 0)"
+        " ORDER BY rank DESC, id LIMIT :top_k"
+    )
+    bounded = min(top_k, _ROWS_MAX)
+    bindings = {**bindings, "before_last": bounded - 1, "top_k": bounded}
+    rows: list[Any] = connection.execute(best, bindings).fetchall()
+    return [(EntryId(UUID(bytes=id_)), rank) for id_, rank in rows]

@@ -1,0 +1,164 @@
+"""Word search over 100,000 texts of 60 words of ten owners, against bare FTS5 in the same run.
+
+Run with ``python tests/benchmarks/bench_sparse_index.py``.  The questions are of four words, in
+three bands from common to rare; bare FTS5 is ``MATCH ... ORDER BY rank LIMIT 100`` over all texts,
+without any filter, on a connection set up like ours.  Inserting is compared with one batched loop
+into FTS5 and a table of ids.
+"""
+
+import itertools
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+import apsw
+
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.sparse_index import SqliteSparseIndex
+from remembrancer.application.ports.sparse_index import SparseDocument
+from remembrancer.application.ports.vector_store import Filter
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.search_text import prepared
+
+TEXTS = 100_000
+WORDS = 60
+OWNERS = 10
+VOCABULARY = 30_000
+ROUNDS = 9
+BANDS = {"common": (30, 80), "middle": (100, 400), "rare": (400, 3_000)}
+ALL_OWNERS: Filter = {"tenant": "acme"}
+ONE_OWNER: Filter = {"tenant": "acme", "owner": "owner3"}
+AS_RECALL: Filter = {
+    **ONE_OWNER,
+    "scope": ("project/0", "project/1"),
+    "sensitivity": ("public", "internal"),
+    "state": ("current",),
+}
+RATIO_MAX = 1.2
+"""Of our question, whatever the filter, to the bare one; recall as a whole may take 1.5."""
+
+
+def corpus(chance: random.Random) -> tuple[list[str], list[SparseDocument]]:
+    """Return the vocabulary, commonest first, and the documents."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["".join(chance.choices(letters, k=chance.randint(3, 9))) for _ in range(VOCABULARY)]
+    weights = list(itertools.accumulate(1 / (rank + 10) for rank in range(VOCABULARY)))
+    documents = [
+        SparseDocument(
+            EntryId(UUID(int=chance.getrandbits(128), version=4)),
+            " ".join(chance.choices(words, cum_weights=weights, k=WORDS)),
+            {
+                "tenant": "acme",
+                "owner": f"owner{number % OWNERS}",
+                "scope": f"project/{number % 7 % 3}",
+                "kind": "note",
+                "sensitivity": ("public", "internal", "restricted")[number % 11 % 3],
+                "state": "current",
+            },
+        )
+        for number in range(TEXTS)
+    ]
+    return words, documents
+
+
+def bare_loop(connection: apsw.Connection, documents: list[SparseDocument]) -> None:
+    """Write ids and words, batched, with nothing of ours around it."""
+    connection.execute(
+        "CREATE TABLE bare_id (number INTEGER PRIMARY KEY, id BLOB UNIQUE);"
+        "CREATE VIRTUAL TABLE bare USING fts5 (text, tokenize = 'porter unicode61')"
+    )
+    with connection:
+        connection.executemany(
+            "INSERT INTO bare_id VALUES (?, ?)",
+            ((number, one.id.bytes) for number, one in enumerate(documents)),
+        )
+        connection.executemany(
+            "INSERT INTO bare (rowid, text) VALUES (?, ?)",
+            ((number, one.text) for number, one in enumerate(documents)),
+        )
+
+
+def write(line: str) -> None:
+    """Write a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long ``work`` takes, once."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _fetched(connection: apsw.Connection, sql: str, match: str) -> object:
+    return connection.execute(sql, (match,)).fetchall()
+
+
+def compare(index: SqliteSparseIndex, bare: apsw.Connection, words: list[str]) -> float:
+    """Print a line for each band and filter; return the worst ratio to bare FTS5."""
+    chance = random.Random(5)  # noqa: S311  # Not a secret: a workload.
+    worst = 0.0
+    for band, (low, high) in BANDS.items():
+        questions = [chance.sample(words[low:high], 4) for _ in range(5)]
+        asked: dict[str, list[float]] = {}
+        for question, _ in itertools.product(questions, range(ROUNDS)):
+            match = " OR ".join(f'"{word}"' for word in question)
+            text = " ".join(question)
+            sql = "SELECT rowid, rank FROM bare WHERE bare MATCH ? ORDER BY rank LIMIT 100"
+            works: dict[str, Callable[[], object]] = {
+                "bare": partial(_fetched, bare, sql, match),
+                "all owners": partial(index.query, text, 100, ALL_OWNERS),
+                "one owner": partial(index.query, text, 100, ONE_OWNER),
+                "as recall asks": partial(index.query, text, 100, AS_RECALL),
+            }
+            for name, work in works.items():
+                asked.setdefault(name, []).append(seconds(work))
+        bare_s = statistics.median(asked["bare"])
+        write(f"{band:7} bare FTS5 {bare_s * 1000:7.2f} ms")
+        for name, taken in asked.items():
+            ratio = statistics.median(taken) / bare_s
+            worst = max(worst, ratio)
+            write(f"        {name:16} {ratio:5.2f} x")
+    return worst
+
+
+def main() -> int:
+    """Print what was measured; exit 1 where the bound is broken."""
+    words, documents = corpus(random.Random(1))  # noqa: S311  # Not a secret: a workload.
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Database.open(Path(folder) / "memory.db") as database,
+        Database.open(Path(folder) / "bare.db") as beside,
+    ):
+        index, bare = SqliteSparseIndex(database=database), beside.connection()
+        bare_s = seconds(lambda: bare_loop(bare, documents))
+
+        def fill() -> None:
+            with database.write():
+                for start in range(0, TEXTS, 1_000):
+                    index.upsert_many(documents[start : start + 1_000])
+
+        ours_s = seconds(fill)
+        write(f"insert  bare {bare_s / TEXTS * 1e6:.1f} us a text, ours {ours_s / bare_s:.2f} x")
+        short = [one.text for one in documents[:10_000]]
+        prepared_s = seconds(lambda: [prepared(text) for text in short]) / len(short)
+        write(f"prepare {prepared_s * 1e6:.2f} us a text")
+        worst = compare(index, bare, words)
+        long_text = " ".join(words[:20_000])
+        long_s = statistics.median(
+            seconds(partial(index.query, long_text, 100, ONE_OWNER)) for _ in range(5)
+        )
+        write(f"a question of {len(long_text) // 1000} kB, one owner: {long_s * 1000:.0f} ms")
+        write(f"worst {worst:.2f} x, bound {RATIO_MAX} x")
+    return int(worst > RATIO_MAX)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
