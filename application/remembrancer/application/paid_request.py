@@ -12,8 +12,9 @@ from uuid import UUID
 
 import anyio
 
-from remembrancer.application.ports import Clock, LedgerRepository, Randomness
+from remembrancer.application.ports import Clock, Randomness
 from remembrancer.application.ports.embedding_provider import EmbeddingProvider, ProviderError
+from remembrancer.application.ports.ledger_repository import LedgerRepository
 from remembrancer.application.ports.worker import Worker
 from remembrancer.application.reservations import (
     Attempt,

@@ -13,7 +13,8 @@ import anyio
 
 from remembrancer.application.cache_contexts import CacheContexts, Surface
 from remembrancer.application.paid_request import Order, Paid, PaidRequest
-from remembrancer.application.ports import AdmissionSource, Clock
+from remembrancer.application.ports import Clock
+from remembrancer.application.ports.admission_source import AdmissionSource
 from remembrancer.application.ports.guards import Guards, guarded
 from remembrancer.application.ports.worker import Worker
 from remembrancer.application.prepared_queries import PreparedQueries

@@ -11,7 +11,8 @@ from hashlib import sha256
 from remembrancer.application.blocking import run_blocking
 from remembrancer.application.document_vectors import DocumentText
 from remembrancer.application.paid_request import Order, Paid, PaidRequest
-from remembrancer.application.ports import AdmissionSource, Clock
+from remembrancer.application.ports import Clock
+from remembrancer.application.ports.admission_source import AdmissionSource
 from remembrancer.application.ports.guards import GUARDED_BYTES_MAX, Guards, guarded
 from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.eligibility import QueryReason, QueryStatus

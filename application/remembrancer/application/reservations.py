@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from remembrancer.application.ports import HeldLedger, LedgerRepository
+from remembrancer.application.ports.ledger_repository import HeldLedger, LedgerRepository
 from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.reservation import (
     Reservation,

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-
-from dependency_injector import providers
+from typing import TYPE_CHECKING
 
 from remembrancer.application.ports import AccessPolicy, Clock, Embedder, Randomness
-from remembrancer.composition.container import Container
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import Settings, StoreSettings
+
+if TYPE_CHECKING:
+    from remembrancer.composition.container import Container
 
 
 def embedded(
@@ -79,13 +80,18 @@ def assembled(
     return Remembrancer(container, close=lambda: _shut(container))
 
 
-def wired(settings: Settings, reread: Callable[[], Settings] | None = None) -> Container:
+def wired(settings: Settings, reread: Callable[[], Settings] | None = None) -> "Container":
     """Return the container with nothing opened yet."""
+    # Here, not above: a host that imports us pays for the graph when it opens a memory.
+    from dependency_injector import providers  # noqa: PLC0415
+
+    from remembrancer.composition.container import Container  # noqa: PLC0415
+
     # As a provider of itself: dependency-injector would call a bare function for its result.
     return Container(settings=settings, reread=providers.Object(reread or (lambda: settings)))
 
 
-def _shut(container: Container) -> None:
+def _shut(container: "Container") -> None:
     container.shutdown_resources()
 
 

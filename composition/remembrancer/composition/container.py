@@ -40,7 +40,6 @@ from remembrancer.composition.settings import (
 )
 from remembrancer.composition.store import Store, open_store
 from remembrancer.domain.errors import NotAdmittedError
-from remembrancer.domain.gate import Gate
 
 if TYPE_CHECKING:
     from remembrancer.application.document_vectors import RemoteDocuments
@@ -126,6 +125,8 @@ def refusal(settings: Settings, reread: Reread, clock: Clock) -> NotAdmittedErro
             folder_admission(settings, reread, clock).admitted()
         except NotAdmittedError as error:
             return error
+    from remembrancer.domain.gate import Gate  # noqa: PLC0415  # as above
+
     # No provider is set, or what was admitted at the start was withdrawn since.
     return NotAdmittedError(tuple(gate.value for gate in Gate))
 

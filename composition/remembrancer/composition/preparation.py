@@ -94,7 +94,7 @@ def admitted_preparation(
     admitted = require_admitted(admission.admitted())
     configuration = admitted.configuration
     provider = _provider(remote)
-    guards = guards_of(remote)
+    guards = guards_of(remote, warm=True)
     lookup = PreparedQueries(
         clock=clock, secret=store.secret.secret(), configuration=configuration
     )

@@ -68,10 +68,13 @@ def embedding_tuple_of(provider: ProviderSettings) -> EmbeddingTuple:
     )
 
 
-def guards_of(remote: RemoteSettings) -> LocalGuards:
-    """Return the guards with their rules as they are set."""
+def guards_of(remote: RemoteSettings, *, warm: bool = False) -> LocalGuards:
+    """Return the guards with their rules as they are set.
+
+    ``warm`` compiles a second engine's rules now: that takes seconds, and a preparation has ten.
+    """
     residency = ResidencyRules(region=remote.provider.region, allowed=remote.egress.allowed_hosts)
-    return LocalGuards(residency=residency, engines=_engines(remote.egress))
+    return LocalGuards(residency=residency, engines=_engines(remote.egress, warm=warm))
 
 
 def configuration_of(remote: RemoteSettings, guards: Guards) -> Configuration:
@@ -133,12 +136,15 @@ def _remembering(read: Callable[[], Settings]) -> Callable[[], Configuration]:
     return current
 
 
-def _engines(egress: EgressSettings) -> list[SecondEngine]:
+def _engines(egress: EgressSettings, *, warm: bool) -> list[SecondEngine]:
     if egress.second_engine == "none":
         return []
     from remembrancer.adapters.guards.kingfisher import KingfisherEngine  # noqa: PLC0415
 
-    return [KingfisherEngine()]
+    engine = KingfisherEngine()
+    if warm:
+        engine.warm_up()
+    return [engine]
 
 
 def secret_of(provider: ProviderSettings) -> SecretSource:

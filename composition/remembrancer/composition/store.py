@@ -3,13 +3,13 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from remembrancer.application.ports import (
     Clock,
     EntryVault,
     EventLog,
     InstallationSecret,
-    LedgerRepository,
     Randomness,
     SessionVault,
     SparseIndex,
@@ -17,6 +17,9 @@ from remembrancer.application.ports import (
     VectorIndexes,
 )
 from remembrancer.composition.settings import StoreSettings
+
+if TYPE_CHECKING:
+    from remembrancer.application.ports.ledger_repository import LedgerRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,7 @@ class Store:
     sessions: SessionVault
     sparse: SparseIndex
     indexes: VectorIndexes
-    ledger: LedgerRepository
+    ledger: "LedgerRepository"
     secret: InstallationSecret
 
 

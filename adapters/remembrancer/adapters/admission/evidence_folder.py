@@ -14,7 +14,8 @@ from threading import Lock
 
 from typing_extensions import override
 
-from remembrancer.application.ports import AdmissionSource, Clock
+from remembrancer.application.ports import Clock
+from remembrancer.application.ports.admission_source import AdmissionSource
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.errors import InvalidInputError, NotAdmittedError, RemembrancerError

@@ -1,11 +1,11 @@
 """Ports: what the use cases need from outside, as Protocols.
 
 The docstrings are the specification; ``remembrancer.contracts`` holds each port's contract suite.
+The ports of spending (ledger, admission, guards, provider) are imported from their own modules.
 Calls block.  Adapters raise the store errors of :mod:`remembrancer.domain.errors`.
 """
 
 from remembrancer.application.ports.access_policy import AccessPolicy
-from remembrancer.application.ports.admission_source import AdmissionSource
 from remembrancer.application.ports.clock import Clock
 from remembrancer.application.ports.document_reader import (
     Document,
@@ -19,11 +19,6 @@ from remembrancer.application.ports.embedder import Embedder
 from remembrancer.application.ports.entry_vault import EntryVault, Original
 from remembrancer.application.ports.event_log import EventLog, Recorded
 from remembrancer.application.ports.installation_secret import InstallationSecret
-from remembrancer.application.ports.ledger_repository import (
-    HeldLedger,
-    LedgerRepository,
-    SpendOfDay,
-)
 from remembrancer.application.ports.randomness import Randomness
 from remembrancer.application.ports.sealer import Sealer
 from remembrancer.application.ports.semantic_query_lookup import SemanticQueryLookup
@@ -41,7 +36,6 @@ from remembrancer.application.ports.vector_store import (
 
 __all__ = [
     "AccessPolicy",
-    "AdmissionSource",
     "Clock",
     "Document",
     "DocumentFault",
@@ -53,10 +47,8 @@ __all__ = [
     "EventLog",
     "Filter",
     "FoundDocuments",
-    "HeldLedger",
     "IndexState",
     "InstallationSecret",
-    "LedgerRepository",
     "Original",
     "Randomness",
     "Recorded",
@@ -65,7 +57,6 @@ __all__ = [
     "SessionVault",
     "SparseDocument",
     "SparseIndex",
-    "SpendOfDay",
     "TokenCounter",
     "Transactions",
     "VectorIndex",
