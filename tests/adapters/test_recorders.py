@@ -3,8 +3,11 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+from eventsourcing.application import Application
+from eventsourcing.domain import Aggregate, event
 from eventsourcing.persistence import (
     AggregateRecorder,
     ApplicationRecorder,
@@ -22,8 +25,9 @@ from remembrancer.adapters.sqlite.recorder import (
     SqliteAggregateRecorder,
     SqliteApplicationRecorder,
     SqliteProcessRecorder,
-    SqliteTrackingRecorder,
 )
+from remembrancer.adapters.sqlite.tracking_recorder import SqliteTrackingRecorder
+from remembrancer.domain.errors import SettingsError
 
 
 class TestMemoryApplicationRecorder(library.ApplicationRecorderTestCase[MemoryRecorder]):
@@ -121,3 +125,39 @@ class TestSqliteFactory(library.InfrastructureFactoryTestCase[SqliteFactory]):
 
     def expected_process_recorder_class(self) -> type[ProcessRecorder]:
         return SqliteProcessRecorder
+
+
+class Counted(Aggregate):
+    """Something for the library's own application to keep."""
+
+    @event("Raised")
+    def rise(self) -> None:
+        self.times = getattr(self, "times", 0) + 1
+
+
+def test_the_librarys_application_runs_over_the_factory(tmp_path: Path) -> None:
+    with Application[UUID](
+        env={
+            "PERSISTENCE_MODULE": "remembrancer.adapters.sqlite.factory",
+            "SQLITE_DBNAME": os.fspath(tmp_path / "memory.db"),
+            "IS_SNAPSHOTTING_ENABLED": "y",
+        }
+    ) as application:
+        counted = Counted()
+        counted.rise()
+        application.save(counted)
+        application.take_snapshot(counted.id)
+        counted.rise()
+        application.save(counted)
+        found: Counted = application.repository.get(counted.id)
+
+        assert (found.times, found.version) == (2, 3)
+        assert [one.id for one in application.notification_log.select(1, limit=9)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "env", [{}, {"SQLITE_DBNAME": ""}, {"SQLITE_DBNAME": "x.db", "SQLITE_LOCK_TIMEOUT": "soon"}]
+)
+def test_the_factory_says_which_setting_is_wrong(env: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match="SQLITE_"):
+        SqliteFactory(env)

@@ -97,8 +97,11 @@ class ListedMapper(Mapper[UUID]):
         recorded = state.pop(_CLASS_VERSION, 1)
         if type(recorded) is not int or not 1 <= recorded <= shape.class_version:
             return {}, "is of a class version that this release doesn't know"
-        for older in range(recorded, shape.class_version):
-            getattr(EVENTS[topic], f"upcast_v{older}_v{older + 1}")(state)
+        try:
+            for older in range(recorded, shape.class_version):
+                getattr(EVENTS[topic], f"upcast_v{older}_v{older + 1}")(state)
+        except (KeyError, TypeError, ValueError):  # An upcast may rely on its version's fields.
+            return {}, f"isn't an event of class version {recorded}"
         return state, shape.problem(state)
 
     def _shape(self, topic: str) -> "_Shape":

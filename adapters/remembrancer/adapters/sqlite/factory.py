@@ -21,9 +21,9 @@ from remembrancer.adapters.sqlite.recorder import (
     SqliteAggregateRecorder,
     SqliteApplicationRecorder,
     SqliteProcessRecorder,
-    SqliteSnapshotRecorder,
-    SqliteTrackingRecorder,
 )
+from remembrancer.adapters.sqlite.snapshot_recorder import SqliteSnapshotRecorder
+from remembrancer.adapters.sqlite.tracking_recorder import SqliteTrackingRecorder
 from remembrancer.domain.errors import SettingsError
 
 

@@ -6,8 +6,7 @@ after a lock or a broken commit the caller reads back and decides.
 """
 
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -16,21 +15,19 @@ from eventsourcing.persistence import (
     AggregateRecorder,
     ApplicationRecorder,
     IntegrityError,
-    ListenNotifySubscription,
     Notification,
     ProcessRecorder,
     StoredEvent,
     Subscription,
     Tracking,
-    TrackingRecorder,
 )
 from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.stream_rows import conflicts, stream_key, within
+from remembrancer.adapters.sqlite.subscription import SqliteSubscription
+from remembrancer.adapters.sqlite.tracking_recorder import SqliteTrackingRecorder, track
 from remembrancer.domain.hash_chain import GENESIS, Link, check_chain, check_link, event_hash
-
-POLL_S = 0.1
-"""How often a subscription looks for events of other processes."""
 
 _INSERT = (
     "INSERT INTO stored_events (originator_id, originator_version, topic, state,"
@@ -48,58 +45,8 @@ _NOTIFICATIONS = (
     "SELECT notification_id, originator_id, originator_version, topic, state, predecessor_hash,"
     " event_hash FROM stored_events"
 )
-_TRACK = (
-    "INSERT INTO tracking (application_name, notification_id) VALUES (?, ?)"
-    " ON CONFLICT (application_name) DO UPDATE SET notification_id = excluded.notification_id"
-)
 
 _Head = tuple[int, bytes]
-
-
-class SqliteSnapshotRecorder(AggregateRecorder):
-    """Snapshots: a cache, not chained."""
-
-    def __init__(self, *, database: Database) -> None:
-        self._database = database
-
-    @override
-    def insert_events(
-        self, stored_events: Sequence[StoredEvent], **kwargs: Any
-    ) -> Sequence[int] | None:
-        with _conflicts(), self._database.write() as connection:
-            connection.executemany(
-                "INSERT INTO stored_snapshots VALUES (?, ?, ?, ?)",
-                [
-                    (_key(one.originator_id), one.originator_version, one.topic, one.state)
-                    for one in stored_events
-                ],
-            )
-        return None
-
-    @override
-    def select_events(
-        self,
-        originator_id: UUID | str,
-        *,
-        gt: int | None = None,
-        lte: int | None = None,
-        desc: bool = False,
-        limit: int | None = None,
-    ) -> Sequence[StoredEvent]:
-        statement, values = _within(
-            "SELECT originator_version, topic, state FROM stored_snapshots"
-            " WHERE originator_id = ?",
-            [_key(originator_id)],
-            gt=gt,
-            lte=lte,
-            desc=desc,
-            limit=limit,
-        )
-        with self._database.read() as connection:
-            return [
-                StoredEvent(originator_id, version, topic, state)
-                for version, topic, state in connection.execute(statement, values)
-            ]
 
 
 class SqliteAggregateRecorder(AggregateRecorder):
@@ -112,7 +59,7 @@ class SqliteAggregateRecorder(AggregateRecorder):
     def insert_events(
         self, stored_events: Sequence[StoredEvent], **kwargs: Any
     ) -> Sequence[int] | None:
-        with _conflicts(), self._database.write() as connection:
+        with conflicts(), self._database.write() as connection:
             self._insert(connection, stored_events, **kwargs)
         return None
 
@@ -131,8 +78,8 @@ class SqliteAggregateRecorder(AggregateRecorder):
         Raises:
             MalformedRecordError: the chain is broken.
         """
-        key = _key(originator_id)
-        statement, values = _within(_SELECT, [key], gt=gt, lte=lte, desc=desc, limit=limit)
+        key = stream_key(originator_id)
+        statement, values = within(_SELECT, [key], gt=gt, lte=lte, desc=desc, limit=limit)
         before = None
         with self._database.read() as connection:
             links = [Link(*row) for row in connection.execute(statement, values)]
@@ -149,7 +96,7 @@ class SqliteAggregateRecorder(AggregateRecorder):
         heads: dict[bytes, _Head | None] = {}
         rows = []
         for one in stored_events:
-            key = _key(one.originator_id)
+            key = stream_key(one.originator_id)
             head = heads[key] if key in heads else connection.execute(_HEAD, (key,)).fetchone()
             version = one.originator_version
             if head is not None and version != head[0] + 1:
@@ -167,13 +114,13 @@ class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
 
     def __init__(self, *, database: Database) -> None:
         super().__init__(database=database)
-        self._listening: set[threading.Event] = set()
+        self._listening = set[threading.Event]()
 
     @override
     def insert_events(
         self, stored_events: Sequence[StoredEvent], **kwargs: Any
     ) -> Sequence[int] | None:
-        with _conflicts(), self._database.write() as connection:
+        with conflicts(), self._database.write() as connection:
             last = self._insert(connection, stored_events, **kwargs)
             self._database.after_commit(self._wake)
         return list(range(last - len(stored_events) + 1, last + 1)) if stored_events else []
@@ -221,65 +168,11 @@ class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
     def subscribe(
         self, gt: int | None = None, topics: Sequence[str] = ()
     ) -> Subscription[ApplicationRecorder]:
-        return SqliteSubscription(recorder=self, gt=gt, topics=topics)
-
-    def listen(self, event: threading.Event) -> None:
-        """Set ``event`` after each commit of this recorder."""
-        self._listening.add(event)
-
-    def unlisten(self, event: threading.Event) -> None:
-        """Stop doing so."""
-        self._listening.discard(event)
+        return SqliteSubscription(recorder=self, gt=gt, topics=topics, listening=self._listening)
 
     def _wake(self) -> None:
         for event in list(self._listening):
             event.set()
-
-
-class SqliteSubscription(ListenNotifySubscription[SqliteApplicationRecorder]):
-    """Follows the log: this process's commits at once, others' within :data:`POLL_S`."""
-
-    def __init__(
-        self, *, recorder: SqliteApplicationRecorder, gt: int | None, topics: Sequence[str]
-    ) -> None:
-        super().__init__(recorder=recorder, gt=gt, topics=topics)
-        recorder.listen(self._has_been_notified)
-
-    @override
-    def stop(self) -> None:
-        super().stop()
-        self._recorder.unlisten(self._has_been_notified)
-
-    @override
-    def _loop_on_pull(self) -> None:
-        try:
-            while not self._has_been_stopped:
-                self._pull()
-                self._has_been_notified.wait(POLL_S)
-        except BaseException as error:  # noqa: BLE001 - raised again where the caller iterates
-            self._thread_error = self._thread_error or error
-            self.stop()
-
-
-class SqliteTrackingRecorder(TrackingRecorder):
-    """How far projections have come; a position only rises."""
-
-    def __init__(self, *, database: Database) -> None:
-        self._database = database
-
-    @override
-    def insert_tracking(self, tracking: Tracking) -> None:
-        with _conflicts(), self._database.write() as connection:
-            _track(connection, tracking)
-
-    @override
-    def max_tracking_id(self, application_name: str) -> int | None:
-        with self._database.read() as connection:
-            position: int | None = connection.execute(
-                "SELECT notification_id FROM tracking WHERE application_name = ?",
-                (application_name,),
-            ).get
-            return position
 
 
 class SqliteProcessRecorder(SqliteTrackingRecorder, SqliteApplicationRecorder, ProcessRecorder):
@@ -299,7 +192,7 @@ class SqliteProcessRecorder(SqliteTrackingRecorder, SqliteApplicationRecorder, P
     ) -> int:
         last = super()._insert(connection, stored_events, **kwargs)
         if tracking is not None:
-            _track(connection, tracking)
+            track(connection, tracking)
         return last
 
 
@@ -308,46 +201,8 @@ def _notification(number: int, stream_id: UUID, link: Link) -> Notification:
     return Notification(stream_id, link.version, link.topic, link.state, number)
 
 
-def _track(connection: apsw.Connection, tracking: Tracking) -> None:
-    connection.execute(_TRACK, (tracking.application_name, tracking.notification_id))
-
-
-def _key(originator_id: UUID | str) -> bytes:
-    return originator_id.bytes if isinstance(originator_id, UUID) else UUID(originator_id).bytes
-
-
 def _link_before(connection: apsw.Connection, key: bytes, version: int) -> Link | None:
     row = connection.execute(
         f"{_SELECT} AND originator_version = ?", (key, version - 1)
     ).fetchone()
     return None if row is None else Link(*row)
-
-
-def _within(
-    statement: str,
-    values: list[Any],
-    *,
-    gt: int | None,
-    lte: int | None,
-    desc: bool,
-    limit: int | None,
-) -> tuple[str, list[Any]]:
-    if gt is not None:
-        statement += " AND originator_version > ?"
-        values.append(gt)
-    if lte is not None:
-        statement += " AND originator_version <= ?"
-        values.append(lte)
-    statement += " ORDER BY originator_version" + (" DESC" if desc else "")
-    if limit is not None:
-        statement += " LIMIT ?"
-        values.append(limit)
-    return statement, values
-
-
-@contextmanager
-def _conflicts() -> Generator[None]:
-    try:
-        yield
-    except apsw.ConstraintError as error:
-        raise IntegrityError(str(error)) from error

@@ -1,0 +1,199 @@
+"""Canonical JSON of event states, and events to and from records."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+from uuid import UUID
+
+import pytest
+from eventsourcing.domain import Aggregate, AggregateEvent
+from eventsourcing.persistence import StoredEvent
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.adapters.eventlog import mapper as mapper_module
+from remembrancer.adapters.eventlog.codec import CanonicalTranscoder
+from remembrancer.adapters.eventlog.mapper import ListedMapper
+from remembrancer.domain.canonical_json import parse_canonical_json
+from remembrancer.domain.errors import MalformedRecordError
+
+TRANSCODER = CanonicalTranscoder()
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+keys = texts.filter(lambda key: key != "_type_")
+moments = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45))]))
+plain = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts
+)
+leaves = plain | st.uuids() | moments
+states = st.dictionaries(
+    keys,
+    st.recursive(
+        leaves,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+        max_leaves=6,
+    ),
+    max_size=5,
+)
+
+
+@given(states)
+def test_reads_back_what_it_wrote(state: dict[str, Any]) -> None:
+    data = TRANSCODER.encode(state)
+
+    assert TRANSCODER.decode(data) == state
+
+
+@given(states)
+def test_writes_one_spelling(state: dict[str, Any]) -> None:
+    data = TRANSCODER.encode(state)
+
+    assert TRANSCODER.encode(TRANSCODER.decode(data)) == data
+    assert TRANSCODER.encode(dict(reversed(state.items()))) == data
+
+
+@given(st.recursive(plain, lambda inner: st.lists(inner, max_size=3), max_leaves=6))
+def test_takes_no_other_spelling_than_the_domain(value: Any) -> None:
+    """The fast reading must not accept what the exact one refuses."""
+    for spelling in (
+        json.dumps(value),
+        json.dumps(value, ensure_ascii=False),
+        json.dumps(value, separators=(",", ":")),
+        json.dumps(value, separators=(",", ":"), ensure_ascii=False),
+    ):
+        try:
+            expected = parse_canonical_json(spelling.encode())
+        except ValueError:
+            with pytest.raises(ValueError):  # noqa: PT011 - the same refusal
+                TRANSCODER.decode(spelling.encode())
+        else:
+            assert TRANSCODER.decode(spelling.encode()) == expected
+
+
+@pytest.mark.parametrize("number", ["1e16", "1E+16", "0.00001", "1e-5", "1.50", "-0", "01", "1."])
+def test_takes_no_other_spelling_of_a_number(number: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - not canonical
+        TRANSCODER.decode(f'{{"x":{number}}}'.encode())
+
+
+@pytest.mark.parametrize(
+    "value", [(1, 2), {1}, b"x", object(), type("Text", (str,), {})("x"), {1: 2}, {None: 1}]
+)
+def test_refuses_what_would_come_back_as_something_else(value: Any) -> None:
+    with pytest.raises(TypeError):
+        TRANSCODER.encode({"x": value})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", {"_type_": "uuid_hex"}])
+def test_refuses_what_can_not_be_read(value: Any) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - json and codecs word it
+        TRANSCODER.encode({"x": value})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"_type_": "uuid_hex"},
+        {"_type_": "uuid_hex", "_data_": 7},
+        {"_type_": "uuid_hex", "_data_": "7"},
+        {"_type_": "uuid_hex", "_data_": "0" * 32, "more": 1},
+        {"_type_": ["uuid_hex"], "_data_": "0" * 32},
+        {"_type_": "decimal_str", "_data_": "1"},
+        {"_type_": "datetime_iso", "_data_": "2030-01-01"},
+    ],
+)
+def test_refuses_a_typed_value_that_is_none(value: Any) -> None:
+    data = json.dumps({"x": value}, sort_keys=True, separators=(",", ":")).encode()
+
+    with pytest.raises((ValueError, TypeError)):
+        TRANSCODER.decode(data)
+
+
+class Kept(Aggregate):
+    """Of which an older release stored other fields."""
+
+    TOPIC = "test.kept"
+
+    class Created(Aggregate.Created):
+        """It began."""
+
+        TOPIC = "test.kept.created"
+
+    class Changed(Aggregate.Event):
+        """Its amount changed; version 1 called it otherwise."""
+
+        TOPIC = "test.kept.changed"
+        class_version = 2
+        amount_quanta: int
+        note: str = "none"
+
+        @staticmethod
+        def upcast_v1_v2(state: dict[str, Any]) -> None:
+            state["amount_quanta"] = state.pop("amount")
+
+
+@pytest.fixture
+def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], AggregateEvent]:
+    """Return how to read an event from the state in its record."""
+    listed = {Kept.Changed.TOPIC: Kept.Changed}
+    monkeypatch.setattr(mapper_module, "EVENTS", listed)
+    monkeypatch.setattr(mapper_module, "require_known", lambda topic, _=None: listed[topic])
+    mapper = ListedMapper()
+
+    def read(fields: str) -> AggregateEvent:
+        state = (
+            "{" + fields + ',"timestamp":{"_data_":"2030-01-01T12:00:00+00:00",'
+            '"_type_":"datetime_iso"}}'
+        )
+        record = StoredEvent(UUID(int=1), 2, Kept.Changed.TOPIC, state.encode())
+        return mapper.to_domain_event(record)
+
+    return read
+
+
+def test_an_older_class_version_is_upcast(changed: Callable[[str], AggregateEvent]) -> None:
+    event = changed('"amount":7')
+
+    assert vars(event)["amount_quanta"] == 7
+
+
+def test_a_field_with_a_default_may_be_absent(changed: Callable[[str], AggregateEvent]) -> None:
+    event = changed('"amount_quanta":7,"class_version":2')
+
+    assert "note" not in vars(event)
+    assert event.note == "none"  # type: ignore[attr-defined]  # of Kept.Changed
+
+
+@pytest.mark.parametrize("version", ["3", "0", "-1", "true", '"2"', "2.0"])
+def test_an_unknown_class_version_is_refused(
+    changed: Callable[[str], AggregateEvent], version: str
+) -> None:
+    with pytest.raises(MalformedRecordError):
+        changed(f'"amount_quanta":7,"class_version":{version}')
+
+
+@pytest.mark.usefixtures("changed")
+def test_the_class_version_is_written() -> None:
+    event = Kept.Changed(
+        originator_id=UUID(int=1),
+        originator_version=2,
+        timestamp=NOON,
+        amount_quanta=7,  # type: ignore[call-arg]  # the library makes it a dataclass
+    )
+
+    state = json.loads(ListedMapper().to_stored_event(event).state)
+
+    assert state["class_version"] == 2
+
+
+def test_an_upcast_that_fails_is_a_malformed_record(
+    changed: Callable[[str], AggregateEvent],
+) -> None:
+    with pytest.raises(MalformedRecordError):
+        changed('"sum":7')
