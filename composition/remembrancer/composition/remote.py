@@ -104,12 +104,15 @@ def configuration_of(remote: RemoteSettings, guards: Guards) -> Configuration:
     )
 
 
-def current_configuration(
-    read: Callable[[], Settings], guards: Callable[[RemoteSettings], Guards] = guards_of
-) -> Configuration:
-    """Return the configuration as the settings have it at this moment."""
-    remote = RemoteSettings.of(read())
-    return configuration_of(remote, guards(remote))
+def current_configuration(settings: Settings) -> Configuration:
+    """Return the configuration that ``settings`` describe.
+
+    Raises:
+        SettingsError: no provider is configured.
+        InvalidInputError: its parts don't fit together.
+    """
+    remote = RemoteSettings.of(settings)
+    return configuration_of(remote, guards_of(remote))
 
 
 def folder_admission(
@@ -130,7 +133,7 @@ def _remembering(read: Callable[[], Settings]) -> Callable[[], Configuration]:
     def current() -> Configuration:
         settings = read()
         if not last or last[0][0] != settings:
-            last[:] = [(settings, current_configuration(lambda: settings))]
+            last[:] = [(settings, current_configuration(settings))]
         return last[0][1]
 
     return current
