@@ -8,7 +8,6 @@ from tests.application.agreement import assert_agreement
 from tests.application.house import House, a_context, a_query, an_entry, open_house, replay_of
 
 from remembrancer.contracts.embedder import HashingEmbedder
-from remembrancer.domain import EntryId
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import InvalidInputError, UnknownEntryError
 from remembrancer.domain.l3_selection import L3Selection
@@ -150,7 +149,7 @@ def test_erasing_while_a_reindexing_waits_leaves_nothing_in_either(house: House)
     ids = house.memory.remember_many(
         [an_entry(f"invoice service {number}") for number in range(600)]
     )
-    erased: list[EntryId] = []
+    erased = []
 
     def erase_two(_done: int, _total: int) -> None:
         # One that is in the new index already, and one that isn't yet.

@@ -98,9 +98,9 @@ class BuildPack:
         selection, given = committed.selection, items_as_json(items)
         with self._transactions.begin():
             key = self._key(committed)
-            items_digest = hmac.digest(key, given, hashlib.sha256).hex()
+            of_items = items_digest(key, given)
             last = committed.packs[-1] if committed.packs else None
-            label = self._label(committed, items_digest)
+            label = self._label(committed, of_items)
             draft = assemble(
                 items,
                 [one for one in quotations if one.gone is None],
@@ -132,7 +132,7 @@ class BuildPack:
                 token_budget=token_budget,
                 tokens=draft.tokens,
                 token_counter=self._tokens.name,
-                items_digest=items_digest,
+                items_digest=of_items,
             )
             if last is None or last.digest != digest:
                 committed.assemble(record, at=max(self._clock.now(), committed.modified_on))
@@ -140,10 +140,10 @@ class BuildPack:
                 self._sessions.keep_items(committed.id, number=record.number, items=given)
         return pack_of(committed, committed.packs[-1], text=draft.text, digest=digest)
 
-    def _label(self, committed: L3Selection, items_digest: str) -> str:
+    def _label(self, committed: L3Selection, of_items: str) -> str:
         """Return the label that these items had before, so that they give the same bytes."""
         for record in reversed(committed.packs):
-            if record.items_digest == items_digest:
+            if record.items_digest == of_items:
                 return record.label
         return self._randomness.bytes(LABEL_BYTES).hex()
 
@@ -166,6 +166,11 @@ class BuildPack:
 def items_as_json(items: Sequence[ContextItem]) -> bytes:
     """Return the host's items as the vault keeps them."""
     return canonical_json([item.model_dump(mode="json") for item in items])
+
+
+def items_digest(key: bytes, items: bytes) -> str:
+    """Return the digest of the host's items, keyed with the selection's own key."""
+    return hmac.digest(key, items, hashlib.sha256).hex()
 
 
 def pack_of(

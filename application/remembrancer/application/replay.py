@@ -4,10 +4,15 @@ No index, no embedder, no token counter is asked, and nothing is written: years 
 machine, the same bytes come out, or the replay says exactly what isn't as it was (design 4.1).
 """
 
+import hmac
 import json
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
-from remembrancer.application.build_pack import pack_of
+from pydantic import Field
+
+from remembrancer.application.build_pack import items_digest, pack_of
 from remembrancer.application.load import load
 from remembrancer.application.ports import EventLog, SessionVault, Transactions
 from remembrancer.application.ports.access_policy import Access
@@ -22,10 +27,22 @@ from remembrancer.domain.context_pack import (
 from remembrancer.domain.errors import UnknownPackError, UnknownSelectionError
 from remembrancer.domain.fences import gone
 from remembrancer.domain.l3_selection import AssembledPack, L3Selection, StageKey
+from remembrancer.domain.parsed import Name, Parsed
+from remembrancer.domain.recall import SCOPES_MAX
+from remembrancer.domain.scope import Scope
 from remembrancer.domain.sensitivity import Sensitivity
 
 PACK = "pack"
 """Stands as the id of a difference that is no single entry's: the whole text differs."""
+
+
+class Reader(Parsed):
+    """Who replays, and how far they may read."""
+
+    tenant: Name
+    principal: Name
+    scopes: Annotated[tuple[Scope, ...], Field(strict=False, min_length=1, max_length=SCOPES_MAX)]
+    read_ceiling: Annotated[Sensitivity, Field(strict=False)]
 
 
 class Replay:
@@ -46,7 +63,7 @@ class Replay:
         *,
         tenant: str,
         principal: str,
-        scopes: tuple[str, ...],
+        scopes: Sequence[str],
         read_ceiling: Sensitivity,
         pack_number: int | None = None,
     ) -> ContextPack:
@@ -58,8 +75,12 @@ class Replay:
         Raises:
             UnknownSelectionError: nothing was selected for the stage in this tenant.
             UnknownPackError: no such pack was assembled from it.
+            InvalidInputError: a name, a scope or the ceiling breaks its bounds.
         """
-        key = StageKey(tenant=tenant, session=session, stage=stage)
+        reader = Reader(
+            tenant=tenant, principal=principal, scopes=tuple(scopes), read_ceiling=read_ceiling
+        )
+        key = StageKey(tenant=reader.tenant, session=session, stage=stage)
         with self._transactions.snapshot():
             committed = load(
                 self._log,
@@ -70,11 +91,11 @@ class Replay:
                 raise UnknownSelectionError(session=session, stage=stage)
             record = _record(committed, pack_number)
             access = Access(
-                tenant=tenant,
+                tenant=reader.tenant,
                 owner=committed.selection.owner,
-                principal=principal,
-                scopes=scopes,
-                read_ceiling=read_ceiling,
+                principal=reader.principal,
+                scopes=reader.scopes,
+                read_ceiling=reader.read_ceiling,
             )
             return self._replayed(committed, record, access)
 
@@ -110,16 +131,21 @@ class Replay:
         self, committed: L3Selection, record: AssembledPack
     ) -> tuple[list[ContextItem], list[Difference]]:
         kept = self._sessions.items(committed.id, number=record.number)
-        if kept is not None:
-            return [ContextItem.parse(one) for one in json.loads(kept)], []
+        key = self._sessions.key(committed.id)
+        if kept is not None and key is not None:
+            if hmac.compare_digest(items_digest(key, kept), record.items_digest):
+                return [ContextItem.parse(one) for one in json.loads(kept)], []
+            reason = ALTERED
+        else:
+            reason = ERASED
         entry_ids = {str(one.entry_id) for one in committed.selection.entries}
         lost = [one for one in record.included if one not in entry_ids]
         return (
             [
-                ContextItem(layer=0, id=one, text=gone(one, ERASED, label=record.label))
+                ContextItem(layer=0, id=one, text=gone(one, reason, label=record.label))
                 for one in lost
             ],
-            [Difference(id=one, reason=ERASED) for one in lost],
+            [Difference(id=one, reason=reason) for one in lost],
         )
 
 
