@@ -28,16 +28,17 @@ class ExactQuery:
     """One query, to be compared with many rows."""
 
     def __init__(self, vector: npt.NDArray[np.float32]) -> None:
-        self._vector = vector.tolist()
-        self._norm = norm(self._vector)
+        self._vector = vector
         parts, [self._exponent], [self._fits] = _cut(vector[np.newaxis])
         self._parts = np.ascontiguousarray(parts[0].T)
+        [square] = _squares(parts)
+        self._norm = _length(square, self._exponent) if self._fits else norm(vector.tolist())
 
     def cosines(self, rows: npt.NDArray[np.float32]) -> list[float]:
         """Return ``domain.vector.cosine`` of the query with each row (n, D) of float32."""
         parts, exponents, fits = _cut(rows)
         dots = _joined((parts.reshape(-1, rows.shape[1]) @ self._parts).reshape(-1, _PARTS**2))
-        squares = _joined(np.einsum("nid,njd->nij", parts, parts).reshape(-1, _PARTS**2))
+        squares = _squares(parts)
         return [
             self._score(dot, square, exponent)
             if fit and self._fits
@@ -49,11 +50,11 @@ class ExactQuery:
 
     def _score(self, dot: float, square: float, exponent: int) -> float:
         # Scaling by powers of two changes no digit, as long as nothing is near the ends.
-        norms = self._norm * math.sqrt(math.ldexp(square, 2 * exponent))
+        norms = self._norm * _length(square, exponent)
         return max(-1.0, min(1.0, math.ldexp(dot, exponent + self._exponent) / norms))
 
     def _slowly(self, row: Sequence[float]) -> float:
-        return cosine(self._vector, row, norms=self._norm * norm(row))
+        return cosine(self._vector.tolist(), row, norms=self._norm * norm(row))
 
 
 def _cut(rows: npt.NDArray[np.float32]) -> tuple[Floats, list[int], list[bool]]:
@@ -67,6 +68,14 @@ def _cut(rows: npt.NDArray[np.float32]) -> tuple[Floats, list[int], list[bool]]:
         rest -= whole
         rest *= 2.0**_BITS
     return parts, (exponents - _BITS).tolist(), (~rest.any(axis=1)).tolist()
+
+
+def _squares(parts: Floats) -> list[float]:
+    return _joined(np.einsum("nid,njd->nij", parts, parts).reshape(-1, _PARTS**2))
+
+
+def _length(square: float, exponent: int) -> float:
+    return math.sqrt(math.ldexp(square, 2 * exponent))
 
 
 def _joined(products: Floats) -> list[float]:

@@ -47,6 +47,8 @@ class View:
     selected: slice | Positions
     hidden: Positions
     """Positions; empty unless ``selected`` is a slice from 0."""
+    widest: float
+    """No residual of these rows is larger."""
 
 
 def nearest(
@@ -131,7 +133,7 @@ def _by_codes(scan: CodeScan, view: View, query: CodedQuery, top_k: int) -> Posi
     near *= query.step
     near[view.hidden] = -np.inf
     residuals = rows.residuals[selected]
-    widest = float(residuals.max())
+    widest = view.widest
     within = 2 * (widest + (1 + widest) * query.error + SLACK)
     found = np.flatnonzero(near >= _kth_or_less(near, top_k) - within)
     if len(found) > max(CROWD_ROWS, 4 * top_k):

@@ -39,6 +39,7 @@ GONE_ROWS_MIN = 1024
 SELECTIONS_KEPT = 16
 
 Positions = npt.NDArray[np.int64]
+_NONE: Positions = np.empty(0, dtype=np.int64)
 _FilterKey = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -52,6 +53,8 @@ class _Held:
     loaded_at: State
     """Older snapshots than this can't be answered: what they had is not here."""
     retired: Positions
+    widest: float
+    """The largest residual."""
     selections: dict[_FilterKey, slice | Positions] = field(default_factory=dict)
     """Positions by filter, for this very state."""
 
@@ -129,7 +132,8 @@ class ResidentVectors:
 
     def _loaded(self, connection: apsw.Connection, state: State) -> _Held:
         rows, used = load(self._tables, connection, self._dimensions, self._groups)
-        return _Held(rows, used, state, loaded_at=state, retired=np.empty(0, dtype=np.int64))
+        widest = _widest(rows, 0, used)
+        return _Held(rows, used, state, loaded_at=state, retired=_NONE, widest=widest)
 
     def _advanced(self, connection: apsw.Connection, held: _Held, state: State) -> _Held:
         rows, used, retired = held.rows, held.used, held.retired
@@ -142,7 +146,15 @@ class ResidentVectors:
             found = np.flatnonzero(np.isin(rows.ids[: held.used], list(gone)))
             rows.gone[found] = [gone[id_] for id_ in rows.ids[found].tolist()]
             retired = np.union1d(retired, found)
-        return replace(held, rows=rows, used=used, state=state, retired=retired, selections={})
+        return replace(
+            held,
+            rows=rows,
+            used=used,
+            state=state,
+            retired=retired,
+            widest=max(held.widest, _widest(rows, held.used, used)),
+            selections={},
+        )
 
     def _rewind(self, before: _Held | None) -> None:
         if self._held is not None and before is not None and self._held is not before:
@@ -158,7 +170,7 @@ class ResidentVectors:
             newer = (rows.ids[:used] > state.last_id) | (rows.gone[:used] <= state.last_gone)
             hidden, selections = np.flatnonzero(newer), {}
         if not wanted:
-            return View(rows, slice(0, used), hidden)
+            return View(rows, slice(0, used), hidden, held.widest)
         key = tuple(
             sorted((name, (v,) if isinstance(v, str) else tuple(v)) for name, v in wanted.items())
         )
@@ -167,7 +179,11 @@ class ResidentVectors:
             selected = _selected(rows, used, hidden, self._groups.matching(wanted))
             if len(selections) < SELECTIONS_KEPT:
                 selections[key] = selected
-        return View(rows, selected, np.empty(0, dtype=np.int64))
+        return View(rows, selected, _NONE, held.widest)
+
+
+def _widest(rows: ResidentRows, start: int, end: int) -> float:
+    return float(rows.residuals[start:end].max(initial=0.0))
 
 
 def _crowded(held: _Held) -> bool:
