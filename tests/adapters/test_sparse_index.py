@@ -19,7 +19,8 @@ from remembrancer.adapters.sqlite.transactions import SqliteTransactions
 from remembrancer.application.ports.sparse_index import SparseDocument, SparseIndex
 from remembrancer.application.ports.transactions import Transactions
 from remembrancer.contracts.erasure import bytes_under
-from remembrancer.contracts.sparse_index import ANA, BEN, SparseIndexContract, document, entry_id
+from remembrancer.contracts.sparse_index import SparseIndexContract
+from remembrancer.contracts.sparse_index_texts import ANA, BEN, document, entry_id
 from remembrancer.domain.identity import EntryId
 
 WORDS = [

@@ -3,7 +3,7 @@
 Run with ``python tests/benchmarks/bench_sparse_index.py``.  The questions are of four words, in
 three bands from common to rare; bare FTS5 is ``MATCH ... ORDER BY rank LIMIT 100`` over all texts,
 without any filter, on a connection set up like ours.  Inserting is compared with one batched loop
-into FTS5 and a table of ids.
+that writes the same rows.
 """
 
 import itertools
@@ -40,8 +40,13 @@ AS_RECALL: Filter = {
     "sensitivity": ("public", "internal"),
     "state": ("current",),
 }
-RATIO_MAX = 1.2
-"""Of our question, whatever the filter, to the bare one; recall as a whole may take 1.5."""
+RATIOS_MAX = {"bare": 1.0, "all owners": 1.75, "one owner": 1.0, "as recall asks": 1.0}
+"""Of a question to the bare one.
+
+A whole recall may take 1.5 times a vector query and a bare question together; that of all words in
+one owner's hands, which ``all owners`` stands for, is the dearest part of it.
+"""
+INSERT_RATIO_MAX = 1.6
 
 
 def corpus(chance: random.Random) -> tuple[list[str], list[SparseDocument]]:
@@ -68,20 +73,24 @@ def corpus(chance: random.Random) -> tuple[list[str], list[SparseDocument]]:
 
 
 def bare_loop(connection: apsw.Connection, documents: list[SparseDocument]) -> None:
-    """Write ids and words, batched, with nothing of ours around it."""
+    """Write the rows that ours are, batched, with nothing of ours around it."""
     connection.execute(
-        "CREATE TABLE bare_id (number INTEGER PRIMARY KEY, id BLOB UNIQUE);"
-        "CREATE VIRTUAL TABLE bare USING fts5 (text, tokenize = 'porter unicode61')"
+        "CREATE TABLE bare_document (number INTEGER PRIMARY KEY, id BLOB UNIQUE, label, text);"
+        "CREATE TABLE bare_text (number INTEGER PRIMARY KEY, text TEXT);"
+        "CREATE VIRTUAL TABLE bare USING fts5 (text, content = '', tokenize = 'porter ascii')"
     )
     with connection:
         connection.executemany(
-            "INSERT INTO bare_id VALUES (?, ?)",
+            "INSERT INTO bare_document VALUES (?1, ?2, 1, ?1)",
             ((number, one.id.bytes) for number, one in enumerate(documents)),
         )
-        connection.executemany(
+        for insert in (
+            "INSERT INTO bare_text VALUES (?, ?)",
             "INSERT INTO bare (rowid, text) VALUES (?, ?)",
-            ((number, one.text) for number, one in enumerate(documents)),
-        )
+        ):
+            connection.executemany(
+                insert, ((number, one.text) for number, one in enumerate(documents))
+            )
 
 
 def write(line: str) -> None:
@@ -101,10 +110,10 @@ def _fetched(connection: apsw.Connection, sql: str, match: str) -> object:
     return connection.execute(sql, (match,)).fetchall()
 
 
-def compare(index: SqliteSparseIndex, bare: apsw.Connection, words: list[str]) -> float:
-    """Print a line for each band and filter; return the worst ratio to bare FTS5."""
+def compare(index: SqliteSparseIndex, bare: apsw.Connection, words: list[str]) -> bool:
+    """Write a line for each band and filter; say whether all bounds hold."""
     chance = random.Random(5)  # noqa: S311  # Not a secret: a workload.
-    worst = 0.0
+    kept = True
     for band, (low, high) in BANDS.items():
         questions = [chance.sample(words[low:high], 4) for _ in range(5)]
         asked: dict[str, list[float]] = {}
@@ -124,9 +133,9 @@ def compare(index: SqliteSparseIndex, bare: apsw.Connection, words: list[str]) -
         write(f"{band:7} bare FTS5 {bare_s * 1000:7.2f} ms")
         for name, taken in asked.items():
             ratio = statistics.median(taken) / bare_s
-            worst = max(worst, ratio)
+            kept = kept and ratio <= RATIOS_MAX[name]
             write(f"        {name:16} {ratio:5.2f} x")
-    return worst
+    return kept
 
 
 def main() -> int:
@@ -150,14 +159,13 @@ def main() -> int:
         short = [one.text for one in documents[:10_000]]
         prepared_s = seconds(lambda: [prepared(text) for text in short]) / len(short)
         write(f"prepare {prepared_s * 1e6:.2f} us a text")
-        worst = compare(index, bare, words)
+        kept = compare(index, bare, words)
         long_text = " ".join(words[:20_000])
         long_s = statistics.median(
             seconds(partial(index.query, long_text, 100, ONE_OWNER)) for _ in range(5)
         )
         write(f"a question of {len(long_text) // 1000} kB, one owner: {long_s * 1000:.0f} ms")
-        write(f"worst {worst:.2f} x, bound {RATIO_MAX} x")
-    return int(worst > RATIO_MAX)
+    return int(not kept or ours_s / bare_s > INSERT_RATIO_MAX)
 
 
 if __name__ == "__main__":
