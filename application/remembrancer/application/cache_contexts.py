@@ -1,5 +1,6 @@
 """The cache contexts of the surfaces: which generation is current, in the log."""
 
+import threading
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -28,17 +29,22 @@ class Surface:
 
 
 class CacheContexts:
-    """Binds surfaces to contexts; every change is an event.  Calls block."""
+    """Binds surfaces to contexts; every change is an event.  Calls block.
+
+    Safe with threads: an aggregate is in one thread's hands at a time, and what is kept is only
+    what the log says.
+    """
 
     def __init__(self, *, log: EventLog, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self._kept: dict[UUID, CacheContext] = {}
+        self._lock = threading.Lock()
 
     def bind(self, surface: Surface, *, context_digest: str, configuration_digest: str) -> int:
         """Return the generation of this context, begun now unless it is the current one."""
         for _ in range(_ATTEMPTS):
-            known = self._current(surface)
+            known = self._taken(surface)
             if known is None:
                 known = CacheContext.bind(
                     surface.tenant,
@@ -60,8 +66,12 @@ class CacheContexts:
 
     def generation(self, surface: Surface) -> int:
         """Return the current generation; 0 where none was ever bound or it was withdrawn."""
-        known = self._current(surface)
-        return 0 if known is None or known.context_digest is None else known.generation
+        known = self._taken(surface)
+        if known is None:
+            return 0
+        generation = 0 if known.context_digest is None else known.generation
+        self._keep(known)
+        return generation
 
     def record_prepared(
         self, surface: Surface, generation: int, *, reservation_id: UUID, vectors: int
@@ -72,7 +82,7 @@ class CacheContexts:
             StaleGenerationError: the context changed meanwhile; drop the vectors.
         """
         for _ in range(_ATTEMPTS):
-            known = self._current(surface)
+            known = self._taken(surface)
             if known is None:
                 break
             known.record_prepared(
@@ -88,7 +98,7 @@ class CacheContexts:
     def withdraw(self, surface: Surface, *, reason: str) -> None:
         """Leave the surface without a context; ``reason`` is a code."""
         for _ in range(_ATTEMPTS):
-            known = self._current(surface)
+            known = self._taken(surface)
             if known is None:
                 return
             known.withdraw(reason=reason, at=max(self._clock.now(), known.modified_on))
@@ -96,30 +106,28 @@ class CacheContexts:
                 return
         raise StaleStreamError(surface.stream_id)
 
-    def _current(self, surface: Surface) -> CacheContext | None:
+    def _taken(self, surface: Surface) -> CacheContext | None:
+        """Return the context as the log has it, for the caller alone."""
         stream = surface.stream_id
-        kept = self._kept.pop(stream, None)
+        with self._lock:
+            kept = self._kept.pop(stream, None)
         if kept is None:
-            found = load(self._log, CacheContext, stream)
-        else:
-            for event in self._log.read(stream, after_version=kept.version):
-                event.mutate(kept)
-            found = kept
-        if found is not None:
-            self._keep(stream, found)
-        return found
+            return load(self._log, CacheContext, stream)
+        for event in self._log.read(stream, after_version=kept.version):
+            event.mutate(kept)
+        return kept
 
     def _committed(self, known: CacheContext) -> bool:
-        # What wasn't committed must not be kept: it would be taken for the log's word.
-        self._kept.pop(known.id, None)
         try:
             append(self._log, known)
         except StaleStreamError:
             return False
-        self._keep(known.id, known)
+        self._keep(known)
         return True
 
-    def _keep(self, stream: UUID, known: CacheContext) -> None:
-        self._kept[stream] = known
-        while len(self._kept) > _KEPT_MAX:
-            self._kept.pop(next(iter(self._kept)))
+    def _keep(self, known: CacheContext) -> None:
+        """Keep what was committed, and give it out of hand."""
+        with self._lock:
+            self._kept[known.id] = known
+            while len(self._kept) > _KEPT_MAX:
+                self._kept.pop(next(iter(self._kept)))

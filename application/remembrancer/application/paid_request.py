@@ -18,13 +18,12 @@ from remembrancer.application.ports.ledger_repository import LedgerRepository
 from remembrancer.application.ports.worker import Worker
 from remembrancer.application.reservations import (
     Attempt,
-    AttemptAbandonedError,
     is_pending,
     mark_unknown,
     reserve,
     settle,
 )
-from remembrancer.application.watched import StoppedError, watched
+from remembrancer.application.watched import CHECK_FAILED, Stopped, watched
 from remembrancer.domain.bounds import CHECK_INTERVAL_S, CLEANUP_S, DEADLINE_S, LEASE_S
 from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.eligibility import QueryReason, QueryStatus
@@ -35,12 +34,18 @@ from remembrancer.domain.provider_answer import (
     UnusableAnswer,
     read_answer,
 )
-from remembrancer.domain.reservation import ReservationKind, UnknownReason
+from remembrancer.domain.reservation import (
+    Reservation,
+    ReservationKind,
+    ReservationState,
+    UnknownReason,
+)
 from remembrancer.domain.spend_errors import (
     OverMoneyCeilingError,
     OverRequestCeilingError,
     QueryPendingError,
     ReservationReusedError,
+    SpendRefusedError,
 )
 from remembrancer.domain.vector import Vector
 
@@ -50,6 +55,13 @@ _REFUSALS: dict[type[RemembrancerError], QueryReason] = {
     OverMoneyCeilingError: QueryReason.OVER_MONEY_CEILING,
     ReservationReusedError: QueryReason.RESERVATION_REUSED,
 }
+
+_REASONS: dict[str, UnknownReason] = {
+    UnknownReason.LEASE_LOST: UnknownReason.LEASE_LOST,
+    UnknownReason.TIMEOUT: UnknownReason.TIMEOUT,
+    CHECK_FAILED: UnknownReason.FAILURE,
+}
+"""What the ledger records for a code; every other one says that admission or context is gone."""
 
 Obstacle = Callable[[], QueryReason | None]
 """Says why a request may not (or no longer) be out, or None.  Blocking; quick."""
@@ -76,10 +88,13 @@ class Paid:
     """What an order came to; holds no text."""
 
     status: QueryStatus
-    """``prepared``, ``refused`` (nothing was sent) or ``unknown`` (it may have been)."""
+    """``prepared``, ``refused`` (nothing was sent), ``unknown`` (it may have been), or ``dropped``
+    (settled, but too late to be used)."""
     reason: str
     reservation_id: UUID | None = None
+    """Of the reservation that was made, or that may have been."""
     charged_quanta: int = 0
+    """What it counts for; the complete charge where the store doesn't say."""
     vectors: tuple[Vector, ...] = field(default=(), repr=False)
 
 
@@ -106,7 +121,15 @@ class PaidRequest:
 
         A cancellation propagates, after the reservation was marked unknown.
         """
-        attempt = Attempt(
+        try:
+            attempt = self._attempt(order)
+        except Exception:  # noqa: BLE001  # nothing was begun
+            return Paid(status=QueryStatus.REFUSED, reason=UnknownReason.FAILURE)
+        refused = await self._reserve(order, attempt)
+        return refused or await self._spend(order, attempt)
+
+    def _attempt(self, order: Order) -> Attempt:
+        return Attempt(
             tenant=order.tenant,
             owner=order.owner,
             kind=order.kind,
@@ -118,11 +141,10 @@ class PaidRequest:
             # the lease, or a request could leave after the store has given it up.
             lease_began_s=self._clock.monotonic(),
         )
-        refused = await self._reserve(order, attempt)
-        return refused or await self._spend(order, attempt)
 
     async def _reserve(self, order: Order, attempt: Attempt) -> Paid | None:
         """Reserve; return why that failed, if it did."""
+        failed, code = UnknownReason.FAILURE, QueryReason.STORE_UNAVAILABLE.value
         try:
             with anyio.fail_after(self._left_s(order)):
                 admission = await self._worker.run(lambda: reserve(self._ledger, attempt))
@@ -130,23 +152,28 @@ class PaidRequest:
             reason = _REFUSALS.get(type(refusal), QueryReason.STORE_UNAVAILABLE)
             return Paid(status=QueryStatus.REFUSED, reason=reason)
         except TimeoutError:
-            await self._give_up(attempt, UnknownReason.TIMEOUT)
-            return Paid(status=QueryStatus.REFUSED, reason=UnknownReason.TIMEOUT)
-        except AttemptAbandonedError:
-            return Paid(status=QueryStatus.REFUSED, reason=QueryReason.STORE_UNAVAILABLE)
-        except Exception:  # noqa: BLE001  # whatever a store raises: nothing will be sent
-            # The commit's outcome may be unknown: if the reservation is there, it ends here.
-            await self._give_up(attempt, UnknownReason.FAILURE)
-            return Paid(status=QueryStatus.REFUSED, reason=QueryReason.STORE_UNAVAILABLE)
+            failed = UnknownReason.TIMEOUT
+            code = failed.value
+        except Exception:  # noqa: BLE001, S110  # whatever a store raises: nothing will be sent
+            pass
         except BaseException:
             await self._give_up(attempt, UnknownReason.CANCELLED)
             raise
-        if admission.repeated:
-            return Paid(status=QueryStatus.REFUSED, reason=QueryReason.RESERVATION_REUSED)
-        return None
+        else:
+            if admission is None or admission.repeated:
+                return Paid(status=QueryStatus.REFUSED, reason=QueryReason.RESERVATION_REUSED)
+            return None
+        # The commit's outcome may be unknown: if the reservation is there, it ends here.
+        ended = await self._give_up(attempt, failed)
+        return Paid(
+            status=QueryStatus.REFUSED,
+            reason=code,
+            reservation_id=attempt.reservation_id if ended.charged_quanta else None,
+            charged_quanta=ended.charged_quanta,
+        )
 
     async def _spend(self, order: Order, attempt: Attempt) -> Paid:
-        failed = UnknownReason.CANCELLED
+        failed = UnknownReason.FAILURE
         code: str = failed
         try:
             with anyio.fail_after(self._left_s(order)):
@@ -161,10 +188,10 @@ class PaidRequest:
             failed = code = UnknownReason.TIMEOUT
         except ProviderError as error:
             failed, code = UnknownReason.PROVIDER_ERROR, error.reason
-        except RefusedError:
+        except SpendRefusedError:
             failed = code = UnknownReason.LEASE_LOST
-        except Exception:  # noqa: BLE001  # a store or an adapter that fails keeps the charge
-            failed = code = UnknownReason.FAILURE
+        except Exception:  # noqa: BLE001, S110  # a store or an adapter that fails keeps the charge
+            pass
         except BaseException:
             await self._give_up(attempt, UnknownReason.CANCELLED)
             raise
@@ -176,49 +203,74 @@ class PaidRequest:
                 charged_quanta=settled.charged_quanta,
                 vectors=answer.vectors,
             )
-        await self._give_up(attempt, failed)
+        ended = await self._give_up(attempt, failed)
         return Paid(
-            status=QueryStatus.UNKNOWN,
+            status=QueryStatus.DROPPED if ended.is_settled else QueryStatus.UNKNOWN,
             reason=code,
             reservation_id=attempt.reservation_id,
-            charged_quanta=attempt.complete_charge,
+            charged_quanta=ended.charged_quanta or attempt.complete_charge,
         )
 
     async def _send(self, order: Order, attempt: Attempt) -> bytes:
-        """Send, with a look at admission, context and lease right before and each second."""
-        obstacle = await self._worker.run(order.obstacle)
-        if obstacle is not None:
-            raise _UnprovableError(UnknownReason.WITHDRAWN, obstacle)
-        # Somebody may have ended the lease while this process was suspended.
-        if not await self._worker.run(lambda: is_pending(self._ledger, attempt)):
-            raise _UnprovableError(UnknownReason.LEASE_LOST, UnknownReason.LEASE_LOST)
+        """Send, with a look at admission, context and lease right before and while it is out."""
 
         async def check() -> str | None:
             if self._lease_left_s(attempt) <= 0:
                 return UnknownReason.LEASE_LOST
-            return await self._worker.run(order.obstacle)
+            return await self._worker.run(lambda: self._hindrance(order, attempt))
 
         async def ask() -> bytes:
+            # Once more and with nothing in between: the process may have been suspended.
+            if self._lease_left_s(attempt) <= 0:
+                raise _UnprovableError(UnknownReason.LEASE_LOST)
             left_s = min(self._left_s(order), self._lease_left_s(attempt))
             if left_s <= 0:
-                raise _UnprovableError(UnknownReason.LEASE_LOST, UnknownReason.LEASE_LOST)
+                raise _UnprovableError(UnknownReason.TIMEOUT)
             return await self._provider.request(order.texts, timeout_s=left_s)
 
-        try:
-            return await watched(ask, check, interval_s=CHECK_INTERVAL_S)
-        except StoppedError as stopped:
-            lost = stopped.code == UnknownReason.LEASE_LOST
-            reason = UnknownReason.LEASE_LOST if lost else UnknownReason.WITHDRAWN
-            raise _UnprovableError(reason, stopped.code) from None
+        code = await check()
+        if code is not None:
+            raise _UnprovableError(code)
+        body = await watched(ask, check, interval_s=CHECK_INTERVAL_S)
+        if isinstance(body, Stopped):
+            raise _UnprovableError(body.code)
+        return body
 
-    async def _give_up(self, attempt: Attempt, reason: UnknownReason) -> None:
+    def _hindrance(self, order: Order, attempt: Attempt) -> str | None:
+        """Say why the request may not be out; blocking."""
+        obstacle = order.obstacle()
+        if obstacle is not None:
+            return obstacle
+        # Somebody else may have ended the lease.
+        return None if is_pending(self._ledger, attempt) else UnknownReason.LEASE_LOST
+
+    async def _give_up(self, attempt: Attempt, reason: UnknownReason) -> "_Ended":
         """Mark the reservation unknown, within three seconds; else the lease does it later."""
         attempt.abandon()
-        with anyio.move_on_after(CLEANUP_S, shield=True):
-            try:
-                await self._worker.run(lambda: mark_unknown(self._ledger, attempt, reason))
-            except RemembrancerError:
-                return
+        # As long as the store doesn't say otherwise, all of it counts.
+        ended = _Ended(charged_quanta=attempt.complete_charge)
+        interrupted: BaseException | None = None
+        with anyio.move_on_after(CLEANUP_S, shield=True) as scope:
+            while True:
+                try:
+                    known = await self._worker.run(
+                        lambda: mark_unknown(self._ledger, attempt, reason)
+                    )
+                except anyio.get_cancelled_exc_class() as cancelled:
+                    if scope.cancel_called:
+                        raise
+                    # A second cancel of asyncio's own goes through shields, and may have come
+                    # before the call had begun.  Marking again changes nothing.
+                    interrupted = cancelled
+                    continue
+                except Exception:  # noqa: BLE001, S110  # the lease will end it
+                    pass
+                else:
+                    ended = _Ended.of(known)
+                break
+        if interrupted is not None:
+            raise interrupted
+        return ended
 
     def _left_s(self, order: Order) -> float:
         return max(0.0, DEADLINE_S - (self._clock.monotonic() - order.began_s))
@@ -227,13 +279,30 @@ class PaidRequest:
         return LEASE_S - (self._clock.monotonic() - attempt.lease_began_s)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """How an attempt that was given up stands in the ledger."""
+
+    charged_quanta: int
+    """0 where nothing was reserved."""
+    is_settled: bool = False
+    """The settlement had been committed, although nobody was told."""
+
+    @classmethod
+    def of(cls, known: Reservation | None) -> "_Ended":
+        if known is None:
+            return cls(charged_quanta=0)
+        settled = known.state is ReservationState.SETTLED
+        return cls(charged_quanta=known.charged_quanta, is_settled=settled)
+
+
 class _UnprovableError(Exception):
     """Ends the spending of a reservation; never leaves this module."""
 
-    def __init__(self, reason: UnknownReason, code: str) -> None:
+    def __init__(self, code: str, reason: UnknownReason | None = None) -> None:
         super().__init__(code)
-        self.reason = reason
         self.code = code
+        self.reason = reason or _REASONS.get(code, UnknownReason.WITHDRAWN)
 
 
 def _read(body: bytes, order: Order, attempt: Attempt) -> ProviderAnswer:
@@ -248,5 +317,5 @@ def _read(body: bytes, order: Order, attempt: Attempt) -> ProviderAnswer:
         ),
     )
     if isinstance(answer, UnusableAnswer):
-        raise _UnprovableError(UnknownReason.UNUSABLE_ANSWER, answer.fault)
+        raise _UnprovableError(answer.fault, UnknownReason.UNUSABLE_ANSWER)
     return answer

@@ -4,7 +4,7 @@ At most four queries, one reservation, one request, ten seconds.  Every query ge
 outcome, and no outcome holds any of its text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -29,16 +29,15 @@ from remembrancer.domain.eligibility import (
     ineligibility,
     may_leave,
 )
-from remembrancer.domain.errors import (
-    InvalidInputError,
-    NotAdmittedError,
-    RemembrancerError,
-)
+from remembrancer.domain.errors import InvalidInputError, NotAdmittedError
 from remembrancer.domain.prepared_vectors import PreparedVectors
 from remembrancer.domain.recall import RecallContext, RecallQuery
-from remembrancer.domain.release import AdmittedConfiguration, require_admitted
+from remembrancer.domain.release import require_admitted
 from remembrancer.domain.reservation import ReservationKind, UnknownReason
 from remembrancer.domain.spend_errors import StaleGenerationError
+
+_NOTHING_SENT = QueryOutcome(status=QueryStatus.REFUSED, reason=UnknownReason.FAILURE)
+_TOO_LATE = QueryOutcome(status=QueryStatus.DROPPED, reason=UnknownReason.FAILURE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +58,28 @@ class _Run:
     queries: tuple[RecallQuery, ...] = field(repr=False)
     context: RecallContext
     surface: Surface
-    began_s: float
+    began_s: float = 0.0
+    last_resort: QueryOutcome = _NOTHING_SENT
+    """The outcome of queries that have none when something fails that nobody expects to."""
+    paid: Paid | None = None
     outcomes: dict[int, QueryOutcome] = field(default_factory=dict)
     keys: dict[int, bytes] = field(default_factory=dict, repr=False)
     """Of the queries that go on, by their place in the call."""
 
-    def finish(self, places: Sequence[int], status: QueryStatus, reason: str) -> None:
+    @property
+    def open(self) -> list[int]:
+        """Places of the queries that have no outcome yet."""
+        return [place for place in range(len(self.queries)) if place not in self.outcomes]
+
+    def finish(self, places: Iterable[int], status: QueryStatus, reason: str) -> None:
         for place in places:
             self.outcomes[place] = QueryOutcome(status=status, reason=reason)
 
-    def report(self, paid: Paid | None = None) -> PreparationReport:
+    def report(self) -> PreparationReport:
         return PreparationReport(
             outcomes=tuple(self.outcomes[place] for place in range(len(self.queries))),
-            reservation_id=None if paid is None else paid.reservation_id,
-            charged_quanta=0 if paid is None else paid.charged_quanta,
+            reservation_id=None if self.paid is None else self.paid.reservation_id,
+            charged_quanta=0 if self.paid is None else self.paid.charged_quanta,
         )
 
 
@@ -114,40 +121,52 @@ class PrepareQueries:
             queries=tuple(queries),
             context=context,
             surface=Surface(tenant=tenant, owner=owner, surface=context.surface),
-            began_s=self._clock.monotonic(),
         )
-        admitted, refusal = await self._admitted()
-        if admitted is None:
-            run.finish(range(len(run.queries)), QueryStatus.REFUSED, refusal)
-            return run.report()
-        await self._judge(run)
-        if len(run.outcomes) == len(run.queries):
-            return run.report()
-        return await self._prepare(run, admitted.configuration)
+        try:
+            await self._carry_out(run)
+        except Exception:  # noqa: BLE001  # a port that fails is no reason to fail the host
+            run.finish(run.open, run.last_resort.status, run.last_resort.reason)
+        return run.report()
 
-    async def _admitted(self) -> tuple[AdmittedConfiguration | None, QueryReason]:
+    async def _carry_out(self, run: _Run) -> None:
+        """Give every query an outcome."""
+        run.began_s = self._clock.monotonic()
+        configuration = await self._admitted()
+        if configuration is None:
+            run.finish(run.open, QueryStatus.REFUSED, QueryReason.NOT_ADMITTED)
+            return
+        await self._judge(run)
+        if run.open:
+            await self._prepare(run, configuration)
+
+    async def _admitted(self) -> Configuration | None:
         try:
             with anyio.fail_after(DEADLINE_S):
                 admitted = require_admitted(await self._worker.run(self._admission.admitted))
-        except NotAdmittedError:
-            return None, QueryReason.NOT_ADMITTED
         except Exception:  # noqa: BLE001  # an admission that can't be read is none
-            return None, QueryReason.NOT_ADMITTED
-        if self._prepared.is_withdrawn:
-            return None, QueryReason.NOT_ADMITTED
-        return admitted, QueryReason.PREPARED
+            return None
+        # Under another configuration, these keys would stand for another model's vectors.
+        if self._prepared.is_withdrawn or admitted.digest != self._prepared.configuration_digest:
+            return None
+        return admitted.configuration
 
     async def _judge(self, run: _Run) -> None:
         """Give outcomes by the rules that need no context: who, what kind, what text."""
         for place, query in enumerate(run.queries):
-            tenant, owner = run.surface.tenant, run.surface.owner
-            outcome = ineligibility(query, tenant=tenant, owner=owner)
-            if outcome is None:
-                reason = await self._worker.run(partial(self._withheld, query, run.context))
-                if reason is not None:
-                    outcome = QueryOutcome(status=QueryStatus.WITHHELD, reason=reason)
+            outcome = ineligibility(query, tenant=run.surface.tenant, owner=run.surface.owner)
             if outcome is not None:
                 run.outcomes[place] = outcome
+                continue
+            try:
+                with anyio.fail_after(self._left_s(run)):
+                    reason = await self._worker.run(partial(self._withheld, query, run.context))
+            except TimeoutError:
+                run.finish([place], QueryStatus.REFUSED, UnknownReason.TIMEOUT)
+                continue
+            except Exception:  # noqa: BLE001  # what could not be checked stays here
+                reason = QueryReason.GUARD_FAILED
+            if reason is not None:
+                run.finish([place], QueryStatus.WITHHELD, reason)
 
     def _withheld(self, query: RecallQuery, context: RecallContext) -> str | None:
         """Return why the query's text may not leave, or None; asks about every part of it."""
@@ -160,39 +179,37 @@ class PrepareQueries:
                 return QueryReason.CLASSIFICATION
         return None
 
-    async def _prepare(self, run: _Run, configuration: Configuration) -> PreparationReport:
-        left = [place for place in range(len(run.queries)) if place not in run.outcomes]
+    async def _prepare(self, run: _Run, configuration: Configuration) -> None:
         try:
             with anyio.fail_after(self._left_s(run)):
                 generation = await self._worker.run(lambda: self._bind(run, configuration))
         except TimeoutError:
-            run.finish(left, QueryStatus.REFUSED, UnknownReason.TIMEOUT)
-            return run.report()
-        except RemembrancerError:
-            run.finish(left, QueryStatus.REFUSED, QueryReason.STORE_UNAVAILABLE)
-            return run.report()
+            run.finish(run.open, QueryStatus.REFUSED, UnknownReason.TIMEOUT)
+            return
+        except Exception:  # noqa: BLE001  # nothing was reserved yet
+            run.finish(run.open, QueryStatus.REFUSED, QueryReason.STORE_UNAVAILABLE)
+            return
         cache = self._prepared.bound(run.surface, run.context, generation)
-        self._skip_known(run, left, cache)
-        if not run.keys:
-            return run.report()
-        places = tuple(run.keys)
-        paid = await self._paid_request(self._order(run, configuration, generation))
+        self._skip_known(run, cache)
+        if not run.open:
+            return
+        order = self._order(run, configuration, generation)
+        run.paid = paid = await self._paid_request(order)
         if paid.status is not QueryStatus.PREPARED:
-            run.finish(places, paid.status, paid.reason)
-            return run.report(paid)
-        usable = await self._worker.run(
-            lambda: self._may_enter(run, configuration, generation, paid)
-        )
-        entered = usable and cache.insert(
+            run.finish(run.open, paid.status, paid.reason)
+            return
+        run.last_resort = _TOO_LATE
+        reason = await self._kept_out(run, order, generation)
+        if reason is None and not cache.insert(
             zip(run.keys.values(), paid.vectors, strict=True),
             generation=generation,
             now_s=self._clock.monotonic(),
-        )
-        if entered:
-            run.finish(places, QueryStatus.PREPARED, QueryReason.PREPARED)
+        ):
+            reason = QueryReason.CONTEXT_CHANGED
+        if reason is None:
+            run.finish(run.open, QueryStatus.PREPARED, QueryReason.PREPARED)
         else:
-            run.finish(places, QueryStatus.DROPPED, QueryReason.CONTEXT_CHANGED)
-        return run.report(paid)
+            run.finish(run.open, QueryStatus.DROPPED, reason)
 
     def _bind(self, run: _Run, configuration: Configuration) -> int:
         return self._contexts.bind(
@@ -201,9 +218,9 @@ class PrepareQueries:
             configuration_digest=configuration.digest,
         )
 
-    def _skip_known(self, run: _Run, left: Sequence[int], cache: PreparedVectors) -> None:
+    def _skip_known(self, run: _Run, cache: PreparedVectors) -> None:
         taken: set[bytes] = set()
-        for place in left:
+        for place in run.open:
             key = self._prepared.keys.key(run.queries[place], run.context)
             if cache.lookup(key, now_s=self._clock.monotonic()) is not None:
                 run.finish([place], QueryStatus.CACHED, QueryReason.CACHED)
@@ -239,27 +256,28 @@ class PrepareQueries:
             return QueryReason.CONTEXT_CHANGED
         return None
 
-    def _may_enter(
-        self, run: _Run, configuration: Configuration, generation: int, paid: Paid
-    ) -> bool:
-        """Look at admission and context again, and record that the vectors may be used."""
-        if paid.reservation_id is None:
-            return False
+    async def _kept_out(self, run: _Run, order: Order, generation: int) -> str | None:
+        """Say why the vectors may not enter the cache, or put on record that they may."""
         try:
-            if self._obstacle(run.surface, configuration, generation) is not None:
-                return False
+            with anyio.fail_after(self._left_s(run)):
+                return await self._worker.run(lambda: self._recorded(run, order, generation))
+        except TimeoutError:
+            return UnknownReason.TIMEOUT
+        except StaleGenerationError:
+            return QueryReason.CONTEXT_CHANGED
+        except Exception:  # noqa: BLE001  # the log must show each use of a vector
+            return QueryReason.STORE_UNAVAILABLE
+
+    def _recorded(self, run: _Run, order: Order, generation: int) -> QueryReason | None:
+        obstacle = order.obstacle()
+        if obstacle is None and run.paid is not None and run.paid.reservation_id is not None:
             self._contexts.record_prepared(
                 run.surface,
                 generation,
-                reservation_id=paid.reservation_id,
-                vectors=len(paid.vectors),
+                reservation_id=run.paid.reservation_id,
+                vectors=len(run.paid.vectors),
             )
-        except (NotAdmittedError, StaleGenerationError):
-            return False
-        except RemembrancerError:
-            # Paid for, but not on record: the log must show each use of a vector.
-            return False
-        return True
+        return obstacle
 
     def _left_s(self, run: _Run) -> float:
         return max(0.0, DEADLINE_S - (self._clock.monotonic() - run.began_s))

@@ -5,6 +5,7 @@ query and context that it was prepared for, under the admitted configuration; se
 context, it empties the surface's cache.
 """
 
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
@@ -27,18 +28,22 @@ SURFACES_MAX = 1_024
 class SurfaceCache:
     """One surface's vectors, and the context that they were prepared in."""
 
-    context: RecallContext
+    context: RecallContext | None
+    """None once another context was seen: what is still on its way can't get in."""
     vectors: PreparedVectors = field(default_factory=PreparedVectors)
 
 
 class PreparedQueries(SemanticQueryLookup):
-    """The caches of all surfaces under one configuration."""
+    """The caches of all surfaces under one configuration.  Safe with threads; no lookup waits."""
 
     def __init__(self, *, clock: Clock, secret: bytes, configuration: Configuration) -> None:
         self._clock = clock
         self._space = configuration.embedding_tuple
         self._caches: OrderedDict[tuple[str, str, str], SurfaceCache] = OrderedDict()
         self._withdrawn = False
+        self._lock = threading.Lock()
+        self.configuration_digest = configuration.digest
+        """Of the only configuration that vectors may be prepared under."""
         self.keys = QueryKeys(secret=secret, conditions=configuration.key_conditions)
 
     @property
@@ -52,6 +57,7 @@ class PreparedQueries(SemanticQueryLookup):
         if cache is None or self._withdrawn:
             return None
         if cache.context is not context and cache.context != context:
+            cache.context = None
             cache.vectors.clear()
             return None
         return cache.vectors.lookup(self.keys.key(query, context), now_s=self._clock.monotonic())
@@ -59,22 +65,27 @@ class PreparedQueries(SemanticQueryLookup):
     def bound(self, surface: Surface, context: RecallContext, generation: int) -> PreparedVectors:
         """Return the surface's cache, begun anew if context or generation is another."""
         place = (surface.tenant, surface.owner, surface.surface)
-        cache = self._caches.get(place)
-        if cache is None or cache.context != context:
-            cache = self._caches[place] = SurfaceCache(context)
-        self._caches.move_to_end(place)
-        while len(self._caches) > SURFACES_MAX:
-            self._caches.popitem(last=False)
-        cache.vectors.begin(generation)
-        return cache.vectors
+        with self._lock:
+            cache = self._caches.get(place)
+            if cache is None or cache.context != context:
+                if cache is not None:
+                    cache.vectors.clear()  # Somebody may be about to fill it.
+                cache = self._caches[place] = SurfaceCache(context)
+            self._caches.move_to_end(place)
+            while len(self._caches) > SURFACES_MAX:
+                self._caches.popitem(last=False)[1].vectors.clear()
+            if not self._withdrawn:
+                cache.vectors.begin(generation)
+            return cache.vectors
 
     def withdraw(self) -> list[Surface]:
         """Empty every cache for good; return the surfaces that had one."""
-        self._withdrawn = True
-        surfaces = [Surface(tenant=a, owner=b, surface=c) for a, b, c in list(self._caches)]
-        for cache in list(self._caches.values()):
-            cache.vectors.clear()
-        self._caches.clear()
+        with self._lock:
+            self._withdrawn = True
+            for cache in self._caches.values():
+                cache.vectors.clear()
+            surfaces = [Surface(tenant=a, owner=b, surface=c) for a, b, c in self._caches]
+            self._caches.clear()
         return surfaces
 
     @property

@@ -15,10 +15,6 @@ from remembrancer.domain.reservation import (
 )
 
 
-class AttemptAbandonedError(Exception):
-    """The caller of a reservation is gone: nobody would send, so nothing is set aside."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Attempt:
     """One reservation on its way: its id, its complete charge, and since when its lease runs."""
@@ -48,18 +44,17 @@ class Attempt:
         self._abandoned = True
 
 
-def reserve(ledger: LedgerRepository, attempt: Attempt) -> ReservationAnswer:
-    """Commit the reservation of an attempt that wasn't abandoned.
+def reserve(ledger: LedgerRepository, attempt: Attempt) -> ReservationAnswer | None:
+    """Commit the reservation of an attempt; None if its caller is gone: nobody would send.
 
     Raises:
         SpendRefusedError: a rule or a ceiling says no; nothing was set aside.
-        AttemptAbandonedError: its caller is gone; nothing was set aside.
         StoreError: see :meth:`LedgerRepository.decide`.
     """
 
-    def admit(held: HeldLedger) -> ReservationAnswer:
+    def admit(held: HeldLedger) -> ReservationAnswer | None:
         if attempt.is_abandoned:
-            raise AttemptAbandonedError
+            return None
         return held.ledger.admit(
             ReservationRequest(
                 reservation_id=attempt.reservation_id,
@@ -95,17 +90,23 @@ def settle(ledger: LedgerRepository, attempt: Attempt, usage_tokens: int) -> Res
     )
 
 
-def mark_unknown(ledger: LedgerRepository, attempt: Attempt, reason: UnknownReason) -> None:
-    """Commit that the usage can't be proved, if there is a pending reservation."""
+def mark_unknown(
+    ledger: LedgerRepository, attempt: Attempt, reason: UnknownReason
+) -> Reservation | None:
+    """Commit that the usage can't be proved, if the reservation is pending.
 
-    def mark(held: HeldLedger) -> None:
+    Returns how it stands now; None where nothing was ever reserved.
+    """
+
+    def mark(held: HeldLedger) -> Reservation | None:
         known = held.find(attempt.reservation_id)
-        if known is not None and known.state is ReservationState.PENDING:
-            held.ledger.mark_unknown(
-                attempt.reservation_id, reason=reason, earlier=known, at=held.now
-            )
+        if known is None or known.state is not ReservationState.PENDING:
+            return known
+        return held.ledger.mark_unknown(
+            attempt.reservation_id, reason=reason, earlier=known, at=held.now
+        )
 
-    ledger.decide(attempt.tenant, attempt.owner, mark)
+    return ledger.decide(attempt.tenant, attempt.owner, mark)
 
 
 def is_pending(ledger: LedgerRepository, attempt: Attempt) -> bool:
