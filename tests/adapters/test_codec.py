@@ -83,6 +83,40 @@ def test_takes_no_other_spelling_of_a_number(number: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("moment", "canonical"),
+    [
+        ("2030-01-01T12:00:00+00:00", True),
+        ("2030-01-01T12:00:00.000001+00:00", True),
+        ("2030-01-01T12:00:00+05:45", True),
+        ("2030-01-01T12:00:00.000000+00:00", False),
+        ("2030-01-01T12:00:00.001+00:00", False),
+        ("2030-01-01T12:00:00,000001+00:00", False),
+        ("2030-01-01 12:00:00+00:00", False),
+        ("2030-01-01T12:00:00-00:00", False),
+        ("2030-01-01T12:00:00Z", False),
+        ("2030-01-01T12:00:00", False),
+        ("2030-01-01T12:00+00:00", False),
+        ("20300101T120000+0000", False),
+        ("2030-W01-1T12:00:00+00:00", False),
+        ("2030-13-01T12:00:00+00:00", False),
+        ("２030-01-01T12:00:00+00:00", False),  # noqa: RUF001 - a digit of another script
+        ("2030-01-01T12:00:00+00:00 ", False),
+    ],
+)
+def test_takes_one_spelling_of_a_time(moment: str, canonical: bool) -> None:  # noqa: FBT001
+    data = f'{{"x":{{"_data_":"{moment}","_type_":"datetime_iso"}}}}'.encode()
+
+    try:
+        TRANSCODER.decode(data)
+    except ValueError:
+        taken = False
+    else:
+        taken = True
+
+    assert taken == canonical
+
+
+@pytest.mark.parametrize(
     "value", [(1, 2), {1}, b"x", object(), type("Text", (str,), {})("x"), {1: 2}, {None: 1}]
 )
 def test_refuses_what_would_come_back_as_something_else(value: Any) -> None:

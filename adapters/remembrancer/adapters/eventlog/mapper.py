@@ -6,27 +6,33 @@ a typed error, and nothing is imported for it.
 """
 
 import types
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from typing import Any, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from eventsourcing.domain import AggregateEvent, DomainEventProtocol
-from eventsourcing.persistence import Mapper, StoredEvent, Transcoder
+from eventsourcing.persistence import Mapper, StoredEvent
 from typing_extensions import override
 
-from remembrancer.adapters.eventlog.codec import CanonicalTranscoder
+from remembrancer.adapters.eventlog.codec import TO_REVIVE, CanonicalTranscoder, NotProvenError
+from remembrancer.domain.canonical_json import parse_canonical_json
 from remembrancer.domain.errors import MalformedRecordError, UnknownTopicError
 from remembrancer.domain.stored_format import EVENTS, require_known
 
 _IDENTITY = ("originator_id", "originator_version")
 _CLASS_VERSION = "class_version"
 
+_StoredShape = tuple[tuple[str, ...], tuple[type, ...]]
+"""Names and types of a parsed state, in its (canonical) order."""
+
 
 class ListedMapper(Mapper[UUID]):
     """Maps the events of :data:`remembrancer.domain.stored_format.EVENTS`."""
 
-    def __init__(self, transcoder: Transcoder | None = None) -> None:
-        super().__init__(transcoder=transcoder or CanonicalTranscoder())
+    def __init__(self) -> None:
+        self._codec = CanonicalTranscoder()
+        super().__init__(transcoder=self._codec)
         self._shapes: dict[str, _Shape] = {}
 
     @override
@@ -46,13 +52,13 @@ class ListedMapper(Mapper[UUID]):
             name: value for name, value in vars(domain_event).items() if name not in _IDENTITY
         }
         shape = self._shape(topic)
-        problem = shape.problem(state)
+        problem = shape.problem(state, state)
         if problem:
             raise MalformedRecordError(stream_id=stream_id, version=version, problem=problem)
         if shape.class_version > 1:
             state[_CLASS_VERSION] = shape.class_version
         try:
-            data = self.transcoder.encode(state)
+            data = self._codec.encode(state)
         except (ValueError, TypeError) as error:
             raise MalformedRecordError(
                 stream_id=stream_id, version=version, problem="has no canonical spelling"
@@ -85,15 +91,32 @@ class ListedMapper(Mapper[UUID]):
     def _state(self, topic: str, data: bytes) -> tuple[dict[str, Any], str]:
         """Return the checked state, or what is wrong with it."""
         try:
-            state = self.transcoder.decode(data)
+            raw, exact = self._codec.parsed(data)
+            if type(raw) is not dict:
+                return {}, "isn't the state of an event"
+            try:
+                return self._checked(topic, raw, exact=exact)
+            except NotProvenError:
+                return self._checked(topic, parse_canonical_json(data), exact=True)
         except (ValueError, TypeError, RecursionError):
             return {}, "isn't canonical JSON of known types"
-        if type(state) is not dict:
-            return {}, "isn't the state of an event"
-        originator_topic = state.get("originator_topic")
+
+    def _checked(
+        self, topic: str, raw: dict[str, Any], *, exact: bool
+    ) -> tuple[dict[str, Any], str]:
+        originator_topic = raw.get("originator_topic")
         if type(originator_topic) is str:
             require_known(topic, originator_topic)
         shape = self._shape(topic)
+        stored_shape = (tuple(raw), tuple(map(type, raw.values())))
+        to_revive = shape.seen.get(stored_shape)
+        if to_revive is not None:  # As usual: only what was typed needs a look.
+            for name in to_revive:
+                raw[name] = self._codec.revived(raw[name], exact=exact)
+            return raw, shape.problem(raw, to_revive)
+        state = self._codec.revived(raw, exact=exact)
+        if type(state) is not dict:
+            return {}, "isn't the state of an event"
         recorded = state.pop(_CLASS_VERSION, 1)
         if type(recorded) is not int or not 1 <= recorded <= shape.class_version:
             return {}, "is of a class version that this release doesn't know"
@@ -102,7 +125,10 @@ class ListedMapper(Mapper[UUID]):
                 getattr(EVENTS[topic], f"upcast_v{older}_v{older + 1}")(state)
         except (KeyError, TypeError, ValueError):  # An upcast may rely on its version's fields.
             return {}, f"isn't an event of class version {recorded}"
-        return state, shape.problem(state)
+        problem = shape.problem(state, state) or shape.missing(state)
+        if not problem and _CLASS_VERSION not in stored_shape[0] and shape.class_version == 1:
+            shape.remember(stored_shape)
+        return state, problem
 
     def _shape(self, topic: str) -> "_Shape":
         shape = self._shapes.get(topic)
@@ -120,31 +146,40 @@ class _Shape:
     """By field: the exact types its value may have; empty for any."""
     optional: frozenset[str]
     """Fields with a default, which older records don't have."""
+    seen: dict[_StoredShape, tuple[str, ...]] = field(default_factory=dict)
+    """Shapes in which right states were stored, and what of each must be revived and looked at."""
 
     @classmethod
     def of(cls, event: type[AggregateEvent]) -> "_Shape":
         hints = get_type_hints(event)
-        own = [field for field in fields(event) if field.name not in _IDENTITY]
+        own = [one for one in fields(event) if one.name not in _IDENTITY]
         return cls(
             class_version=getattr(event, _CLASS_VERSION, 1),
-            types={field.name: _exact_types(hints[field.name]) for field in own},
-            optional=frozenset(field.name for field in own if hasattr(event, field.name)),
+            types={one.name: _exact_types(hints[one.name]) for one in own},
+            optional=frozenset(one.name for one in own if hasattr(event, one.name)),
         )
 
-    def problem(self, state: dict[str, Any]) -> str:
-        """Return what is wrong with ``state``, or nothing; never a value."""
-        types = self.types
-        for name, value in state.items():
-            if name not in types:
+    def problem(self, state: dict[str, Any], names: Iterable[str]) -> str:
+        """Return what is wrong with these fields of ``state``, or nothing; never a value."""
+        for name in names:
+            allowed = self.types.get(name)
+            if allowed is None:
                 return "has a field that its event doesn't have"
-            allowed = types[name]
-            if allowed and type(value) not in allowed:
+            if allowed and type(state[name]) not in allowed:
                 return f"{name} is of the wrong type"
-        if len(state) != len(self.types):
-            missing = self.types.keys() - state.keys() - self.optional
-            if missing:
-                return f"lacks {', '.join(sorted(missing))}"
         return ""
+
+    def missing(self, state: dict[str, Any]) -> str:
+        """Return which fields ``state`` lacks, or nothing."""
+        absent = self.types.keys() - state.keys() - self.optional
+        return f"lacks {', '.join(sorted(absent))}" if absent else ""
+
+    def remember(self, stored_shape: _StoredShape) -> None:
+        """Take it that states stored in this shape are right but for what is to be revived."""
+        names, kinds = stored_shape
+        self.seen[stored_shape] = tuple(
+            name for name, kind in zip(names, kinds, strict=True) if kind in TO_REVIVE
+        )
 
 
 def _exact_types(hint: Any) -> tuple[type, ...]:
