@@ -1,10 +1,11 @@
 """A check-up: is everything there, does it fit together, and what is to be done."""
 
 import importlib.metadata
+import os
 from dataclasses import dataclass
 
 from remembrancer.composition.facade import Remembrancer
-from remembrancer.composition.settings import Settings
+from remembrancer.composition.settings import Settings, StoreSettings
 
 PACKAGES = ("apsw", "eventsourcing", "numkong", "numpy", "sqlite-vec", "wordllama")
 
@@ -34,14 +35,22 @@ def diagnose(memory: Remembrancer, settings: Settings) -> list[Finding]:
 
 
 def _erasure(memory: Remembrancer, settings: Settings) -> Finding:
-    if settings.store.read_only:
-        return Finding(what="erasures", ok=True, found="not looked at: opened read-only")
+    if _only_readable(settings.store):
+        return Finding(what="erasures", ok=True, found="not looked at: may only be read")
     done = memory.finish_erasure()
     return Finding(
         what="erasures",
         ok=done,
         found="nothing erased is left in the files" if done else "pending",
         advice="" if done else "another process still reads an old state; end it and run again",
+    )
+
+
+def _only_readable(store: StoreSettings) -> bool:
+    if store.read_only or store.backend != "sqlite":
+        return store.read_only
+    return not (
+        os.access(store.path, os.W_OK) and os.access(store.path.absolute().parent, os.W_OK)
     )
 
 
@@ -58,7 +67,12 @@ def _vectors(memory: Remembrancer) -> Finding:
             advice="run `remembrancer reindex` with the embedder you want to use",
         )
     found = f"{stands.versions_by_vector} of {stands.versions_by_words} versions have one"
-    advice = "texts without a known word have none; they are found by keywords" if missing else ""
+    advice = ""
+    if missing:
+        advice = (
+            "found by keywords: texts without a known word, and those written while another model "
+            "made the vectors; `remembrancer reindex` gives these one"
+        )
     return Finding(what="vectors", ok=True, found=found, advice=advice)
 
 

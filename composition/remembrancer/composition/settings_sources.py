@@ -1,13 +1,13 @@
 """Reading settings: ``remembrancer.toml``, then ``REMEMBRANCER_*`` over it.
 
-A section's key ``store.path`` is ``REMEMBRANCER_STORE__PATH`` in the environment.  Unknown keys
-are errors in both: a misspelt limit must not go unnoticed.
+A section's key ``store.path`` is ``REMEMBRANCER_STORE__PATH`` in the environment, where a list is
+written with commas.  Unknown keys are errors in both: a misspelt limit must not go unnoticed.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic_settings import (
     BaseSettings,
@@ -18,6 +18,7 @@ from pydantic_settings import (
 
 from remembrancer.composition.settings import Settings
 from remembrancer.domain.errors import InvalidInputError, SettingsError
+from remembrancer.domain.parsed import Parsed
 
 PREFIX = "REMEMBRANCER_"
 FILE_NAME = "remembrancer.toml"
@@ -34,12 +35,12 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
     Raises:
         SettingsError: a file is missing or isn't TOML, or a setting is unknown or wrong.
     """
-    _refuse_unknown(environment)
-    given = _read(_file(file, environment))
+    given = _read(_file(file, environment), environment)
+    _refuse_unknown(given)
     try:
         return Settings.parse(given)
     except InvalidInputError as error:
-        raise SettingsError(setting=error.field, problem=error.problem) from None
+        raise SettingsError(setting=_spelt(error.field), problem=error.problem) from None
 
 
 def _file(file: Path | None, environment: Mapping[str, str]) -> Path | None:
@@ -53,15 +54,34 @@ def _file(file: Path | None, environment: Mapping[str, str]) -> Path | None:
     return here if here.is_file() else None
 
 
-def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    sections = Settings.model_fields
-    for name in environment:
-        if not name.startswith(PREFIX) or name.startswith(_NOT_SETTINGS):
-            continue
-        section, _, key = name.removeprefix(PREFIX).lower().partition("__")
-        if section not in sections or not key:
-            known = ", ".join(f"{PREFIX}{one.upper()}__..." for one in sections)
-            raise SettingsError(setting=name, problem=f"is unknown; known are {known}")
+def _refuse_unknown(given: Mapping[str, Any]) -> None:
+    for section, values in given.items():
+        if section not in _SECTIONS:
+            raise _unknown(section, _SECTIONS)
+        known = _SECTIONS[section].model_fields
+        for key in values if isinstance(values, dict) else ():
+            if key not in known:
+                raise _unknown(f"{section}.{key}", known)
+
+
+def _unknown(setting: str, known: Iterable[str]) -> SettingsError:
+    return SettingsError(setting=setting, problem=f"is unknown; known are {', '.join(known)}")
+
+
+def _spelt(field: str) -> str:
+    """Return a field such as ``StoreSettings.path`` as it stands in a file: ``store.path``."""
+    model, _, key = field.partition(".")
+    sections = [name for name, kind in _SECTIONS.items() if kind.__name__ == model]
+    return ".".join(filter(None, (*sections, key)))
+
+
+def _section_kind(annotation: Any) -> type[Parsed]:
+    kinds = [annotation, *get_args(annotation)]
+    [kind] = [one for one in kinds if isinstance(one, type) and issubclass(one, Parsed)]
+    return kind
+
+
+_SECTIONS = {name: _section_kind(one.annotation) for name, one in Settings.model_fields.items()}
 
 
 class _Sections(BaseSettings):
@@ -78,12 +98,33 @@ class _Sections(BaseSettings):
     admission: dict[str, Any] = {}
 
 
-def _read(file: Path | None) -> dict[str, Any]:
-    chosen = EnvSettingsSource(_Sections)()
+def _read(file: Path | None, environment: Mapping[str, str]) -> dict[str, Any]:
     given = {} if file is None else _from_file(file)
-    for section, values in chosen.items():
+    for section, values in _from_environment(environment).items():
         standing = given.get(section)
         given[section] = {**standing, **values} if isinstance(standing, dict) else values
+    return given
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    ours = {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(PREFIX) and not name.startswith(_NOT_SETTINGS)
+    }
+    for name in ours:
+        section, _, key = name.removeprefix(PREFIX).lower().partition("__")
+        if section not in _SECTIONS or not key:
+            raise _unknown(name, (f"{PREFIX}{one.upper()}__..." for one in _SECTIONS))
+    source = EnvSettingsSource(_Sections)
+    # What was given, not what the process has: so that a test or a host may say it.
+    source.env_vars = {name.lower(): value for name, value in ours.items()}
+    given = dict(source())
+    for section, values in given.items():
+        for key, value in values.items():
+            field = _SECTIONS[section].model_fields.get(key)
+            if field is not None and get_origin(field.annotation) is tuple:
+                values[key] = [part.strip() for part in value.split(",")]
     return given
 
 

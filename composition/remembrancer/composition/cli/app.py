@@ -1,8 +1,9 @@
 """The commands put together, and what every failure becomes."""
 
+import io
 import sys
+from typing import Any
 
-import click
 import typer
 
 from remembrancer.composition.cli import documents, entries, questions, upkeep
@@ -10,6 +11,10 @@ from remembrancer.composition.cli.output import Output
 from remembrancer.domain.errors import RefusedError, RemembrancerError, SettingsError
 
 OK, FINDING, WRONG_USE = 0, 1, 2
+
+# The base of Click's errors.  Newer releases of Typer bring a Click of their own, so it can't be
+# had by `import click`; no name of it is public in both.
+_ClickError: Any = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="remembrancer",
@@ -33,6 +38,10 @@ app.command()(upkeep.doctor)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; ends the process with its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that can't show a character gets its escape, not a traceback.
+            stream.reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else arguments
     sys.exit(run(given))
 
@@ -41,20 +50,19 @@ def run(arguments: list[str]) -> int:
     """Run one command; return its exit status.  Never a traceback for what a user can cause."""
     out = Output(as_json="--json" in arguments)
     try:
-        app(arguments, standalone_mode=False)
+        # Without standalone mode, Click returns the status that a command ends with.
+        status = app(arguments, standalone_mode=False)
+        out.flush()
     except RemembrancerError as error:
         out.error(error)
         return WRONG_USE if isinstance(error, RefusedError | SettingsError) else FINDING
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except click.ClickException as error:
-        error.show()
+    except _ClickError as error:
+        out.wrong_use(error)
         return WRONG_USE
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         out.note("interrupted; nothing was left half done")
         return FINDING
     except BrokenPipeError:
-        # Whoever reads our output has seen enough.
-        sys.stderr.close()
+        out.hang_up()
         return OK
-    return OK
+    return status if isinstance(status, int) else OK

@@ -5,10 +5,11 @@ from typing import Any
 
 from remembrancer.composition.cli.output import Output
 from remembrancer.domain.context_pack import ContextPack
-from remembrancer.domain.l3_selection import SelectedEntry
+from remembrancer.domain.l3_selection import SelectedEntry, Selection
 from remembrancer.domain.recall import LeftOut, Ranks, Recalled, RecalledEntry
 
-_COLUMNS = ("#", "entry", "score", "vector rank", "cosine", "word rank", "BM25")
+_COLUMNS = ("#", "entry", "score", "vector", "words")
+_HOW_TO_READ = "rank and cosine by vector, rank and BM25 by words"
 
 
 def recalled_data(found: Recalled) -> dict[str, Any]:
@@ -63,26 +64,30 @@ def pack_data(pack: ContextPack) -> dict[str, Any]:
 
 def explain_recall(out: Output, found: Recalled) -> None:
     """Show how the entries were found and what was left out."""
-    out.table(f"How they were found: {found.mode}", _COLUMNS, _placed_rows(found.entries))
+    title = f"How they were found: {_how(found)}; {_HOW_TO_READ}"
+    out.table(title, _COLUMNS, _placed_rows(found.entries))
     _explain_left_out(out, found.left_out, found.left_out_count)
 
 
 def explain_pack(out: Output, pack: ContextPack) -> None:
     """Show what was selected and how, and what isn't in the pack."""
     selection = pack.selection
-    out.table(f"Selected: {selection.mode}", _COLUMNS, _placed_rows(selection.entries))
+    title = f"Selected: {_how(selection)}; {_HOW_TO_READ}"
+    out.table(title, _COLUMNS, _placed_rows(selection.entries))
     _explain_left_out(out, selection.left_out, selection.left_out_count)
     if pack.omitted:
-        out.table("Selected or given, but not in the pack", ("id", "why"), pack.omitted)
+        title = "Selected or given, but not in the pack"
+        out.shortened(title, ("id", "why"), pack.omitted, len(pack.omitted))
 
 
 def _explain_left_out(out: Output, left_out: tuple[LeftOut, ...], count: int) -> None:
     if left_out:
-        out.table(
-            f"Left out: {count} candidates",
-            ("entry", "why"),
-            [(one.entry_id, one.reason.value) for one in left_out],
-        )
+        rows = [(one.entry_id, one.reason.value) for one in left_out]
+        out.shortened(f"Left out: {count} candidates", ("entry", "why"), rows, count)
+
+
+def _how(found: Recalled | Selection) -> str:
+    return f"{found.mode} ({found.mode_reason})" if found.mode_reason else f"{found.mode}"
 
 
 def _placed_rows(entries: Iterable[RecalledEntry | SelectedEntry]) -> list[tuple[object, ...]]:
@@ -91,10 +96,8 @@ def _placed_rows(entries: Iterable[RecalledEntry | SelectedEntry]) -> list[tuple
             number,
             one.entry_id,
             f"{one.score:.5f}",
-            _shown(one.ranks.dense_rank),
-            _shown(one.ranks.dense_score),
-            _shown(one.ranks.sparse_rank),
-            _shown(one.ranks.sparse_score),
+            _shown(one.ranks.dense_rank, one.ranks.dense_score),
+            _shown(one.ranks.sparse_rank, one.ranks.sparse_score),
         )
         for number, one in enumerate(entries, start=1)
     ]
@@ -127,7 +130,5 @@ def _tuple_data(embedding_tuple: Any) -> dict[str, Any] | None:
     return None if embedding_tuple is None else embedding_tuple.model_dump(mode="json")
 
 
-def _shown(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int) else f"{value:.4f}"
+def _shown(rank: int | None, score: float | None) -> str:
+    return "-" if rank is None or score is None else f"{rank}  {score:.4f}"

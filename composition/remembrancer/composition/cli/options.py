@@ -14,7 +14,7 @@ from remembrancer.composition.cli.output import Output
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import IdentitySettings, Settings, StoreSettings
 from remembrancer.composition.settings_sources import load_settings
-from remembrancer.domain.errors import InvalidInputError, StoreCorruptError
+from remembrancer.domain.errors import InvalidInputError, SettingsError, StoreReadOnlyError
 from remembrancer.domain.sensitivity import Sensitivity
 
 Db = Annotated[
@@ -68,7 +68,7 @@ def read_settings(db: Path | None, config: Path | None, *, read_only: bool = Fal
         busy_timeout_s=store.busy_timeout_s,
         read_only=store.read_only or read_only,
     )
-    return Settings(store=changed, embedder=settings.embedder, identity=settings.identity)
+    return settings.model_copy(update={"store": changed})
 
 
 @contextmanager
@@ -84,11 +84,24 @@ def opened(
     settings = read_settings(db, config, read_only=read_only)
     path = settings.store.path
     if not new and settings.store.backend == "sqlite" and not path.exists():
-        raise StoreCorruptError(
-            store=str(path), problem="there is no memory here; make one with `remembrancer init`"
+        raise SettingsError(
+            setting="store.path",
+            problem=f"there is no memory at {path}; make one with `remembrancer init`, or name "
+            "another file with --db",
         )
-    with assembled(settings) as memory:
+    with _assembled(settings, read_settings(db, config)) as memory:
         yield Opened(memory, settings, Output(as_json=as_json))
+
+
+def _assembled(settings: Settings, as_configured: Settings) -> Remembrancer:
+    try:
+        return assembled(settings)
+    except StoreReadOnlyError:
+        # A command that only reads met a file that has first to be brought to this release's
+        # schema: open it for writing where that is allowed.
+        if as_configured.store.read_only:
+            raise
+        return assembled(as_configured)
 
 
 def sensitivity_of(name: str | None, default: Sensitivity) -> Sensitivity:

@@ -1,20 +1,35 @@
 """What a command shows: a table that a person likes to read, or JSON for a program."""
 
 import json
+import os
+import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from remembrancer.application.remember import Progress as OnProgress
 from remembrancer.domain.errors import RemembrancerError
 from remembrancer.domain.fences import escaped
 
 PREVIEW_CHARACTERS = 160
+ROWS_MAX = 10
+"""Rows of what was left out; the rest is only counted."""
+WHOLE_COLUMNS = frozenset({"#", "entry", "id"})
+"""Columns that are never wrapped: an id is there to be copied."""
+
+
+class _Console(Console):
+    """A console that leaves a broken pipe to the command line."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 class Output:
@@ -22,17 +37,14 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self._out = Console(soft_wrap=True, highlight=False)
-        self._err = Console(stderr=True, highlight=False)
+        self._out = _Console(soft_wrap=True, highlight=False)
+        self._err = _Console(stderr=True, highlight=False)
 
     def data(self, value: Any) -> None:
         """Show ``value`` as JSON; only called where JSON was asked for."""
-        self._out.print(
-            json.dumps(value, ensure_ascii=False, indent=2, default=str),
-            markup=False,
-            emoji=False,
-            soft_wrap=True,
-        )
+        utf8 = self._out.encoding.lower().startswith("utf")
+        text = json.dumps(value, ensure_ascii=not utf8, indent=2, default=str)
+        self._out.print(text, markup=False, emoji=False, soft_wrap=True)
 
     def line(self, text: str = "", *, style: str | None = None) -> None:
         """Show a line; ``text`` is taken as it is, markup and all."""
@@ -40,11 +52,29 @@ class Output:
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Show a table."""
-        table = Table(title=title, title_justify="left", header_style="bold", expand=False)
+        table = _table(title)
         for column in columns:
-            table.add_column(column, overflow="fold")
+            table.add_column(column, overflow="fold", no_wrap=column in WHOLE_COLUMNS)
         for row in rows:
             table.add_row(*(escape(str(cell)) for cell in row))
+        self._out.print(table, emoji=False)
+
+    def shortened(
+        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], count: int
+    ) -> None:
+        """Show the first rows of a table, and how many more of ``count`` there are."""
+        self.table(title, columns, rows[:ROWS_MAX])
+        if count > ROWS_MAX:
+            self.line(f"  ... and {count - ROWS_MAX} more (--json lists them)", style="dim")
+
+    def entries(self, title: str, entries: Iterable[tuple[str, Sequence[object]]]) -> None:
+        """Show texts, numbered, each with a line of facts under it."""
+        table = _table(title)
+        table.add_column("#", no_wrap=True)
+        table.add_column("entry", overflow="fold")
+        for number, (text, facts) in enumerate(entries, start=1):
+            told = " · ".join(str(fact) for fact in facts if fact)
+            table.add_row(str(number), Text.assemble(text, "\n", (told, "dim")))
         self._out.print(table, emoji=False)
 
     def error(self, error: RemembrancerError) -> None:
@@ -56,10 +86,26 @@ class Output:
         else:
             self._err.print(f"[bold red]error:[/] {escape(str(error))}", emoji=False)
 
+    def wrong_use(self, error: Any) -> None:
+        """Show which option or argument was wrong; ``error`` is one of Click's."""
+        if self.as_json:
+            report = {"type": type(error).__name__, "message": error.format_message()}
+            self.data({"error": {**report, "retry": "never", "fields": {}}})
+        else:
+            error.show()
+
+    def flush(self) -> None:
+        """Write out what is still held back, while a broken pipe can be answered."""
+        sys.stdout.flush()
+
+    def hang_up(self) -> None:
+        """Whoever read our output has seen enough: write no more of it."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
     def note(self, text: str) -> None:
         """Tell a person something beside the result."""
         if not self.as_json:
-            self._err.print(escape(text), style="dim", emoji=False)
+            self._err.print(escape(text), style="dim", emoji=False, soft_wrap=True)
 
     @contextmanager
     def progress(self, what: str) -> Generator[OnProgress]:
@@ -74,6 +120,17 @@ class Output:
         with Progress(*columns, console=self._err, disable=hidden, transient=True) as bar:
             task = bar.add_task(what, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
 
 
 def preview(text: str) -> str:

@@ -32,6 +32,7 @@ from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.recall import (
     CandidateSelection,
     RecallContext,
+    RecalledEntry,
     RecallKind,
     RecallQuery,
 )
@@ -85,16 +86,11 @@ def recall(
         if as_json:
             session.out.data(recalled_data(found))
             return
-        rows = [
-            (number, one.entry_id, one.version, one.scope, preview(one.text))
-            for number, one in enumerate(found.entries, start=1)
-        ]
-        if rows:
+        if found.entries:
             how = f" ({found.mode_reason})" if found.mode_reason else ""
-            session.out.table(
-                f"{len(rows)} found, {found.mode}{how}",
-                ("#", "entry", "version", "scope", "text"),
-                rows,
+            session.out.entries(
+                f"{len(found.entries)} found, {found.mode}{how}",
+                [(preview(one.text), _facts(one)) for one in found.entries],
             )
         else:
             session.out.line("Nothing found.")
@@ -205,6 +201,11 @@ def replay(
                 explain_pack(session.out, again)
     if again.differences:
         raise typer.Exit(1)
+
+
+def _facts(one: RecalledEntry) -> tuple[str, ...]:
+    version = f"version {one.version}" if one.version > 1 else ""
+    return (str(one.entry_id), version, one.scope, preview(one.metadata.get("path", "")))
 
 
 def _query(session: Opened, question: str, asked: dict[str, Any]) -> RecallQuery:
