@@ -8,7 +8,7 @@ surfaces' contexts end in the log, and what is in flight stops at its next check
 from dataclasses import dataclass
 from threading import Event, Thread
 
-from remembrancer.adapters.admission.evidence_folder import FolderAdmission
+from remembrancer.adapters.admission.admission_source import FolderAdmission
 from remembrancer.adapters.provider.embedding_provider import OpenAICompatibleProvider
 from remembrancer.adapters.worker.anyio_worker import AnyioWorker
 from remembrancer.application.cache_contexts import CacheContexts

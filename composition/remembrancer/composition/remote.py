@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from remembrancer.adapters.admission.evidence_folder import EvidenceFolder, FolderAdmission
+from remembrancer.adapters.admission.admission_source import FolderAdmission
+from remembrancer.adapters.admission.evidence_folder import EvidenceFolder
 from remembrancer.adapters.guards.guards import LocalGuards, SecondEngine
 from remembrancer.adapters.guards.residency import ResidencyRules
 from remembrancer.adapters.provider.secret_source import (

@@ -1,1 +1,1 @@
-"""Admission from evidence that lies in a folder."""
+"""Admission by evidence that lies in a folder."""

@@ -1,149 +1,137 @@
-"""Evidence as files: one JSON document each, in one folder.
+"""Evidence as files: one JSON document each, in one folder (adr/0015).
 
-The folder is looked at again whenever admission is asked for, so taking a document away, or
-changing the settings that the configuration comes from, withdraws the admission at once.  A
-document that can't be read is no evidence; it is named, and the others count.
+A document that can't be read is no evidence; it is named, and the others count.  Too many files
+are none at all: which of them is the newest could not be said.
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+import os
+import stat
 from pathlib import Path
-from threading import Lock
+from typing import NoReturn
 
 from typing_extensions import override
 
-from remembrancer.application.ports import Clock
-from remembrancer.application.ports.admission_source import AdmissionSource
+from remembrancer.application.ports.admission_source import (
+    EvidenceSource,
+    FoundEvidence,
+    UnreadableEvidence,
+)
 from remembrancer.domain.canonical_json import canonical_json
-from remembrancer.domain.configuration import Configuration
-from remembrancer.domain.errors import InvalidInputError, NotAdmittedError, RemembrancerError
-from remembrancer.domain.gate import Gate
-from remembrancer.domain.release import AdmissionRefusal, AdmittedConfiguration, Evidence, admit
+from remembrancer.domain.errors import InvalidInputError
+from remembrancer.domain.release import Evidence
 
 DOCUMENT_BYTES_MAX = 1_048_576
 DOCUMENTS_MAX = 10_000
 SUFFIX = ".json"
+ARTEFACTS = "artefacts"
+"""Folder beside the documents, for the raw results that their digests are of."""
 
-_Signature = tuple[tuple[str, int, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadableEvidence:
-    """A file in the folder that isn't evidence."""
-
-    path: Path
-    problem: str
+Signature = tuple[tuple[str, int, int, int, int], ...]
 
 
-class EvidenceFolder:
+class EvidenceFolder(EvidenceSource):
     """Reads and writes evidence documents."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def signature(self) -> _Signature:
+    def signature(self) -> Signature:
         """Return what changes when a document comes, goes or is rewritten."""
-        found = []
+        signature = []
         for path in self._paths():
             try:
-                stat = path.stat()
+                known = path.stat()
             except OSError:
                 continue
-            found.append((path.name, stat.st_mtime_ns, stat.st_size, stat.st_ino))
-        return tuple(found)
+            times = (known.st_mtime_ns, known.st_ctime_ns)
+            signature.append((path.name, *times, known.st_size, known.st_ino))
+        return tuple(signature)
 
-    def read(self) -> tuple[list[Evidence], list[UnreadableEvidence]]:
-        """Return the documents, and the files that aren't any."""
+    @override
+    def found(self) -> FoundEvidence:
+        paths = self._paths()
+        if len(paths) > DOCUMENTS_MAX:
+            problem = f"holds more than {DOCUMENTS_MAX} documents; move old ones away"
+            return FoundEvidence(
+                documents=(),
+                unreadable=(UnreadableEvidence(name=str(self.folder), problem=problem),),
+            )
         documents, unreadable = [], []
-        for path in self._paths():
+        for path in paths:
             try:
                 documents.append(_document(path))
             except (OSError, ValueError, RecursionError, InvalidInputError) as problem:
                 # Of a decoding error only its kind: its message quotes the file.
                 named = isinstance(problem, InvalidInputError)
                 said = str(problem) if named else type(problem).__name__
-                unreadable.append(UnreadableEvidence(path=path, problem=said))
-        return documents, unreadable
+                unreadable.append(UnreadableEvidence(name=path.name, problem=said))
+        return FoundEvidence(documents=tuple(documents), unreadable=tuple(unreadable))
 
     def write(self, evidence: Evidence) -> Path:
         """Write a document beside the others; an older one of the same gate stays."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        stamp = evidence.at.strftime("%Y%m%dT%H%M%S%f")
-        path = self.folder / f"{evidence.gate.value}-{stamp}{SUFFIX}"
-        # Complete or not there: a reader never sees half a document.
-        part = path.with_suffix(".part")
-        part.write_bytes(canonical_json(evidence.model_dump(mode="json")) + b"\n")
-        part.replace(path)
+        path = self.folder / f"{_stem(evidence)}{SUFFIX}"
+        _write_whole(path, canonical_json(evidence.model_dump(mode="json")) + b"\n")
         return path
+
+    def write_artefact(self, name: str, data: bytes) -> Path:
+        """Write what a run left, where documents aren't looked for."""
+        folder = self.folder / ARTEFACTS
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_whole(folder / name, data)
+        return folder / name
 
     def _paths(self) -> list[Path]:
         try:
-            paths = sorted(self.folder.iterdir())
+            # One more than allowed is enough to know that there are too many.
+            names = sorted(one.name for one in os.scandir(self.folder))
         except OSError:
             return []
-        return [path for path in paths if path.suffix == SUFFIX][:DOCUMENTS_MAX]
+        found = [name for name in names if name.endswith(SUFFIX)]
+        return [self.folder / name for name in found[: DOCUMENTS_MAX + 1]]
 
 
-class FolderAdmission(AdmissionSource):
-    """Admits the current configuration with the evidence in the folder.
+def _stem(evidence: Evidence) -> str:
+    return f"{evidence.gate.value}-{evidence.at.strftime('%Y%m%dT%H%M%S%f')}"
 
-    ``current`` gives the configuration as it is set now; it is asked each time.
-    """
 
-    def __init__(
-        self, *, folder: EvidenceFolder, current: Callable[[], Configuration], clock: Clock
-    ) -> None:
-        self._folder = folder
-        self._current = current
-        self._clock = clock
-        self._lock = Lock()
-        self._withdrawn = False
-        self._decided: tuple[tuple[str, _Signature], AdmittedConfiguration] | None = None
-
-    @override
-    def admitted(self) -> AdmittedConfiguration:
-        if self._withdrawn:
-            raise NotAdmittedError(tuple(gate.value for gate in Gate))
-        configuration = self._configuration()
-        basis = (configuration.digest, self._folder.signature())
-        with self._lock:
-            if self._decided is not None and self._decided[0] == basis:
-                return self._decided[1]
-        documents, _ = self._folder.read()
-        decision = admit(configuration, documents, at=self._clock.now())
-        if isinstance(decision, AdmissionRefusal):
-            raise decision.error()
-        with self._lock:
-            self._decided = (basis, decision)
-        return decision
-
-    def withdraw(self) -> None:
-        """Admit nothing any more in this process."""
-        self._withdrawn = True
-
-    def _configuration(self) -> Configuration:
-        try:
-            return self._current()
-        except RemembrancerError:
-            # Settings that can't be read any more admit nothing.
-            raise NotAdmittedError(tuple(gate.value for gate in Gate)) from None
+def _write_whole(path: Path, data: bytes) -> None:
+    # Complete or not there: a reader never sees half a document.
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
 
 
 def _document(path: Path) -> Evidence:
-    with path.open("rb") as file:
-        data = file.read(DOCUMENT_BYTES_MAX + 1)
+    data = _read(path)
     if len(data) > DOCUMENT_BYTES_MAX:
         raise InvalidInputError(field="evidence", problem="is larger than 1 MiB")
-    values = json.loads(data.decode("utf-8"))
-    if isinstance(values, dict) and isinstance(values.get("at"), str):
-        values["at"] = _time(values["at"])
-    return Evidence.parse(values)
+    return Evidence.parse(
+        json.loads(
+            data.decode("utf-8"), object_pairs_hook=_no_key_twice, parse_constant=_no_constant
+        )
+    )
 
 
-def _time(text: str) -> object:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return text
+def _read(path: Path) -> bytes:
+    # Not blocking: a pipe that nobody writes to would hold the answer up for ever.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as file:  # noqa: PTH123  # a descriptor has no path
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise InvalidInputError(field="evidence", problem="isn't a file")
+        return file.read(DOCUMENT_BYTES_MAX + 1)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _no_key_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise InvalidInputError(field="evidence", problem="says something twice")
+    return found

@@ -1,8 +1,9 @@
-"""Where an admitted configuration comes from."""
+"""Where an admitted configuration comes from, and the evidence that it rests on."""
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from remembrancer.domain.release import AdmittedConfiguration
+from remembrancer.domain.release import AdmittedConfiguration, Evidence
 
 
 class AdmissionSource(Protocol):
@@ -18,4 +19,29 @@ class AdmissionSource(Protocol):
         Raises:
             NotAdmittedError: nothing is; it names the gates that aren't met.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableEvidence:
+    """Something lies where evidence lies, and isn't any."""
+
+    name: str
+    problem: str
+    """Never what it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundEvidence:
+    """What there is: documents, and what can't be read as one."""
+
+    documents: tuple[Evidence, ...] = field(repr=False)
+    unreadable: tuple[UnreadableEvidence, ...]
+
+
+class EvidenceSource(Protocol):
+    """The evidence documents, of whatever configuration."""
+
+    def found(self) -> FoundEvidence:
+        """Return what there is now; what can't be read is named and no evidence."""
         ...
