@@ -52,6 +52,12 @@ MILLI, MICRO = 1e3, 1e6
 Rows = npt.NDArray[np.float32]
 
 
+def say(line: str) -> None:
+    """Write a line of the table."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def points(rows: Rows) -> list[VectorPoint]:
     """Return the rows with ids and labels as recall writes them."""
     chance = np.random.default_rng(2)
@@ -118,12 +124,8 @@ def measure_writing(database: Database, store: SqliteVectorStore, all_: list[Vec
             for one in all_[:200]
         ]
     row, bare_row = (statistics.median(one) / BATCH * MICRO for one in (ours, bare))
-    print(
-        f"  upsert_many, a row, with its commit      {row:8.1f} us  {row / bare_row:5.2f} of bare"
-    )
-    print(
-        f"  one replaced in an open transaction      {statistics.median(single) * MICRO:8.1f} us"
-    )
+    say(f"  upsert_many, a row, with its commit      {row:8.1f} us  {row / bare_row:5.2f} of bare")
+    say(f"  one replaced in an open transaction      {statistics.median(single) * MICRO:8.1f} us")
 
 
 def check(store: SqliteVectorStore, rows: Rows, ids: list[EntryId], asked: Rows) -> None:
@@ -170,7 +172,7 @@ def measure_asking(store: SqliteVectorStore, rows: Rows, asked: Rows) -> bool:
         kept = target is None or median <= target * base
         met &= kept
         goal = "" if target is None else f"  target {target} {'kept' if kept else 'MISSED'}"
-        print(f"  {name:<40} {median * MILLI:8.3f} ms  {median / base:5.2f}{goal}")
+        say(f"  {name:<40} {median * MILLI:8.3f} ms  {median / base:5.2f}{goal}")
     return met
 
 
@@ -181,7 +183,7 @@ def main() -> int:
     rows /= np.linalg.norm(rows, axis=1)[:, np.newaxis]
     asked: Rows = chance.standard_normal((ROUNDS, DIMENSIONS), dtype=np.float32)
     all_ = points(rows)
-    print(f"{ROWS:,} vectors of {DIMENSIONS}, {OWNERS} owners")
+    say(f"{ROWS:,} vectors of {DIMENSIONS}, {OWNERS} owners")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         with Database.open(path) as database:
@@ -191,10 +193,10 @@ def main() -> int:
         with Database.open(path) as database:
             store = SqliteVectorIndexes(database=database).store(index)
             first = seconds(lambda: store.query(all_[0].vector, 10))
-            print(f"  first query of a process, numpy loaded   {first * MILLI:8.0f} ms")
+            say(f"  first query of a process, numpy loaded   {first * MILLI:8.0f} ms")
             held = store._copy()._held
             share = held.rows.bytes_a_row / (4 * DIMENSIONS) if held else 0.0
-            print(f"  memory of the resident copy              {share:8.2f} of the float32 rows")
+            say(f"  memory of the resident copy              {share:8.2f} of the float32 rows")
             check(store, rows, [one.id for one in all_], asked)
             return 0 if measure_asking(store, rows, asked) else 1
 

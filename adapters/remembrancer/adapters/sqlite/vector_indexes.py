@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.vector_store import SqliteVectorStore
-from remembrancer.adapters.sqlite.vector_tables import VectorTables
+from remembrancer.adapters.sqlite.vector_tables import DIMENSIONS_MAX, VectorTables
 from remembrancer.application.ports.vector_indexes import IndexState, VectorIndex, VectorIndexes
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
@@ -38,6 +38,10 @@ class SqliteVectorIndexes(VectorIndexes):
 
     @override
     def begin(self, embedding_tuple: EmbeddingTuple) -> VectorIndex:
+        if embedding_tuple.dimensions > DIMENSIONS_MAX:
+            raise InvalidInputError(
+                field="dimensions", problem=f"are above {DIMENSIONS_MAX:,}, the most SQLite takes"
+            )
         with self._database.write() as connection:
             building = _one(connection, "WHERE state = 'building'")
             if building is not None:

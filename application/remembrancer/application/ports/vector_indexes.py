@@ -43,6 +43,9 @@ class VectorIndexes(Protocol):
         """Return the building index of this tuple, made empty if there is none.
 
         A building index of another tuple is dropped.
+
+        Raises:
+            InvalidInputError: this store can't hold vectors of so many dimensions.
         """
         ...
 
