@@ -1,0 +1,158 @@
+"""Remembering through the facade, against a bare apsw transaction that writes the same rows.
+
+Three copies of one file grow side by side.  In the first each batch is remembered with every
+statement recorded; in the second those that write are run again, bare, by apsw alone: the same
+rows into the same tables, with the same triggers, indexes and durability; in the third the same
+entries are remembered by the facade as a host would.  The last two are timed.
+"""
+
+import shutil
+import statistics
+import tempfile
+from collections.abc import Iterable, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.wordllama.embedder import WordLlamaEmbedder
+from remembrancer.adapters.wordllama.static_model import StaticModel
+from remembrancer.composition import Remembrancer, embedded
+from remembrancer.domain import NewEntry
+from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.row import Row, seconds
+
+SEEDED = 2_000
+SINGLE_ROUNDS = 600
+BATCH, BATCH_ROUNDS = 500, 24
+SINGLE_MAX = 1.5
+BATCH_LEAST = 0.6
+WRITING = ("INSERT", "UPDATE", "DELETE")
+
+Statement = tuple[str, Any]
+
+
+def measure() -> list[Row]:
+    """Return how one entry, and how a batch, compare with bare writing."""
+    entries = Corpus(1).entries(SEEDED + SINGLE_ROUNDS + BATCH * BATCH_ROUNDS, owners=10)
+    with tempfile.TemporaryDirectory() as folder:
+        recorded, bare, ours = (
+            Path(folder) / f"{name}.db" for name in ("recorded", "bare", "ours")
+        )
+        with embedded(recorded) as memory:
+            memory.remember_many(list(islice(entries, SEEDED)))
+        for other in (bare, ours):
+            shutil.copy(recorded, other)
+        with (
+            embedded(recorded) as memory,
+            Database.open(bare) as database,
+            embedded(ours) as facade,
+        ):
+            contest = _Contest(memory, database.connection(), facade)
+            contest.warm_up(list(islice(entries, BATCH)))
+            single = contest.singles(list(islice(entries, SINGLE_ROUNDS)))
+            batches = contest.batches(iter(lambda: list(islice(entries, BATCH)), []))
+            contest.check()
+    return [single, batches]
+
+
+class _Contest:
+    """The three memories."""
+
+    def __init__(self, recorded: Remembrancer, bare: apsw.Connection, ours: Remembrancer) -> None:
+        self._recorded, self._bare, self._ours = recorded, bare, ours
+        self._embedder = WordLlamaEmbedder(model=StaticModel())
+
+    def warm_up(self, entries: Sequence[NewEntry]) -> None:
+        """Let every side load its model and compile its statements."""
+        for some in ([entries[0]], entries[1:]):
+            self._write(self._record(some), [one.text for one in some])
+            self._ours.remember_many(some)
+
+    def singles(self, entries: Sequence[NewEntry]) -> Row:
+        """Compare entry by entry; each is durable before the next."""
+        bare, ours = [], []
+        for number, entry in enumerate(entries):
+            statements = self._record([entry])
+            bare_work = lambda: self._write(statements, [])  # noqa: B023, E731 - called at once
+            our_work = lambda: self._ours.remember(entry)  # noqa: B023, E731
+            if number % 2:
+                bare.append(seconds(bare_work))
+                ours.append(seconds(our_work))
+            else:
+                ours.append(seconds(our_work))
+                bare.append(seconds(bare_work))
+        return Row(
+            what="remember one entry, durable",
+            ours=statistics.median(ours),
+            baseline=statistics.median(bare),
+            against="the same rows by bare apsw",
+            at_most=SINGLE_MAX,
+        )
+
+    def batches(self, batches: Iterable[Sequence[NewEntry]]) -> Row:
+        """Compare batch by batch; both sides embed."""
+        bare, ours = [], []
+        for number, some in enumerate(batches):
+            statements = self._record(some)
+            texts = [one.text for one in some]
+            bare_work = lambda: self._write(statements, texts)  # noqa: B023, E731
+            our_work = lambda: self._ours.remember_many(some)  # noqa: B023, E731
+            if number % 2:
+                bare.append(seconds(bare_work))
+                ours.append(seconds(our_work))
+            else:
+                ours.append(seconds(our_work))
+                bare.append(seconds(bare_work))
+        return Row(
+            what=f"remember_many, entries a second, in batches of {BATCH}",
+            ours=BATCH / statistics.median(ours),
+            baseline=BATCH / statistics.median(bare),
+            against="bare loop that embeds too",
+            unit="/s",
+            at_least=BATCH_LEAST,
+        )
+
+    def check(self) -> None:
+        """See that the bare side wrote what ours did."""
+        counts = [
+            connection.execute(
+                "SELECT (SELECT count(*) FROM stored_events), (SELECT count(*) FROM original),"
+                " (SELECT count(*) FROM sparse_words), (SELECT count(*) FROM vector_1)"
+            ).get
+            for connection in (self._bare, _connection(self._ours))
+        ]
+        if counts[0] != counts[1]:
+            raise SystemExit(f"the two files differ: {counts}")
+
+    def _record(self, some: Sequence[NewEntry]) -> list[Statement]:
+        """Remember ``some`` and return the statements that wrote, with their values."""
+        statements: list[Statement] = []
+
+        def trace(_: apsw.Cursor, sql: str, values: Any) -> bool:
+            if sql.startswith(WRITING):
+                statements.append((sql, values))
+            return True
+
+        connection = _connection(self._recorded)
+        connection.exec_trace = trace
+        self._recorded.remember_many(some)
+        connection.exec_trace = None
+        return statements
+
+    def _write(self, statements: Sequence[Statement], texts: Sequence[str]) -> None:
+        """Run ``statements`` in one durable transaction, after embedding ``texts``."""
+        self._embedder.embed_documents(texts)
+        connection = self._bare
+        connection.execute("BEGIN IMMEDIATE")
+        for sql, group in groupby(statements, key=itemgetter(0)):
+            connection.executemany(sql, (values for _, values in group))
+        connection.execute("COMMIT")
+
+
+def _connection(memory: Remembrancer) -> apsw.Connection:
+    connection: apsw.Connection = memory._container.store().transactions._database.connection()
+    return connection
