@@ -43,8 +43,12 @@ from remembrancer.domain.errors import NotAdmittedError
 
 if TYPE_CHECKING:
     from remembrancer.application.document_vectors import RemoteDocuments
+    from remembrancer.application.gates import ReadGates
     from remembrancer.application.ports import SemanticQueryLookup
+    from remembrancer.application.ports.ledger_repository import LedgerRepository
     from remembrancer.application.prepare_queries import PrepareQueries
+    from remembrancer.application.reconcile import Reconcile
+    from remembrancer.application.spend import ReadSpend
     from remembrancer.composition.preparation import Preparation
 
 Reread = Callable[[], Settings]
@@ -131,6 +135,31 @@ def refusal(settings: Settings, reread: Reread, clock: Clock) -> NotAdmittedErro
     return NotAdmittedError(tuple(gate.value for gate in Gate))
 
 
+def _gates(settings: Settings, reread: Reread, clock: Clock) -> "ReadGates":
+    # What judges is loaded where somebody asks.
+    from remembrancer.adapters.admission.evidence_folder import EvidenceFolder  # noqa: PLC0415
+    from remembrancer.application.gates import ReadGates  # noqa: PLC0415
+    from remembrancer.composition.remote import current_configuration  # noqa: PLC0415
+
+    return ReadGates(
+        current=lambda: current_configuration(reread()),
+        evidence=EvidenceFolder(settings.admission.evidence),
+        clock=clock,
+    )
+
+
+def _spend(ledger: "LedgerRepository") -> "ReadSpend":
+    from remembrancer.application.spend import ReadSpend  # noqa: PLC0415  # as above
+
+    return ReadSpend(ledger=ledger)
+
+
+def _reconcile(ledger: "LedgerRepository") -> "Reconcile":
+    from remembrancer.application.reconcile import Reconcile  # noqa: PLC0415  # as above
+
+    return Reconcile(ledger=ledger)
+
+
 class Container(containers.DeclarativeContainer):
     """Every part, wired once per memory."""
 
@@ -152,6 +181,11 @@ class Container(containers.DeclarativeContainer):
     preparation = providers.Resource(_preparation, settings, reread, store, clock, randomness)
     semantic_lookup = providers.Callable(_admitted_lookup, preparation, settings, reread, clock)
     query_preparer = providers.Callable(_admitted_preparer, preparation, settings, reread, clock)
+
+    # With or without an admission; the gates need no store
+    gates = providers.Callable(_gates, settings, reread, clock)
+    spend = providers.Singleton(_spend, store.provided.ledger)
+    reconcile = providers.Singleton(_reconcile, store.provided.ledger)
 
     # Use cases
     document_vectors = providers.Singleton(

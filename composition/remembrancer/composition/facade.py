@@ -6,12 +6,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
+from typing_extensions import override
+
 from remembrancer.application.erase import Erasure
 from remembrancer.application.import_documents import KIND, ImportReport, ImportRequest
-from remembrancer.application.ports import Embedder, SemanticQueryLookup
+from remembrancer.application.ports import Embedder
 from remembrancer.application.reindex import Reindexed
 from remembrancer.application.remember import Progress
 from remembrancer.application.status import Status
+from remembrancer.composition.spending import Spending
 from remembrancer.composition.twin import async_twin
 from remembrancer.domain.context_pack import ContextItem, ContextPack
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
@@ -23,13 +26,10 @@ from remembrancer.domain.recall import RecallContext, Recalled, RecallQuery
 from remembrancer.domain.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
-    from remembrancer.application.prepare_queries import PreparationReport, PrepareQueries
     from remembrancer.composition.container import Container
 
-WITHDRAWN = "withdrawn_by_host"
 
-
-class Remembrancer:
+class Remembrancer(Spending):
     """A memory: entries in, recall and packs out, every choice replayable.
 
     Safe to share between threads; a context manager.  Methods block; each that waits has an
@@ -240,60 +240,6 @@ class Remembrancer:
             pack_number=pack_number,
         )
 
-    # -- Preparation: only with an admitted configuration ------------------
-
-    def semantic_lookup(self) -> SemanticQueryLookup:
-        """Return the lookup of prepared query vectors.
-
-        Raises:
-            NotAdmittedError: nothing is admitted; it names the gates that are missing.
-        """
-        return self._parts().semantic_lookup()
-
-    def query_preparer(self) -> "PrepareQueries":
-        """Return the preparation of query vectors.
-
-        Raises:
-            NotAdmittedError: nothing is admitted; it names the gates that are missing.
-        """
-        return self._parts().query_preparer()
-
-    def prepare(
-        self, queries: Sequence[RecallQuery], context: RecallContext, *, tenant: str, owner: str
-    ) -> "PreparationReport":
-        """Turn at most four questions of (tenant, owner) into vectors, explicitly and at a cost.
-
-        Waits up to ten seconds, and three more to clean up.  What a provider does is in the
-        report, one outcome per query, in order; it is never raised.
-
-        Raises:
-            NotAdmittedError: nothing is admitted; it names the gates that are missing.
-            InvalidInputError: more than four queries; nothing was done.
-        """
-        from remembrancer.application.blocking import run_blocking  # noqa: PLC0415  # needs anyio
-
-        preparer = self.query_preparer()
-        return run_blocking(lambda: preparer(queries, context, tenant=tenant, owner=owner))
-
-    async def aprepare(
-        self, queries: Sequence[RecallQuery], context: RecallContext, *, tenant: str, owner: str
-    ) -> "PreparationReport":
-        """As :meth:`prepare`, in the caller's event loop (asyncio or trio).
-
-        A cancellation stops the request, marks the reservation unknown, and goes on.
-        """
-        return await self.query_preparer()(queries, context, tenant=tenant, owner=owner)
-
-    def withdraw_admission(self, *, reason: str = WITHDRAWN) -> None:
-        """End the admission in this process: empty the caches, stop what is in flight.
-
-        ``reason`` is a code.  The admission comes back with the next opening, if the evidence
-        still holds then.
-        """
-        preparation = self._parts().preparation()
-        if preparation is not None:
-            preparation.withdraw(reason)
-
     # -- Upkeep ------------------------------------------------------------
 
     def reindex(
@@ -348,6 +294,7 @@ class Remembrancer:
     astatus = async_twin(status)
     aclose = async_twin(close)
 
+    @override
     def _parts(self) -> "Container":
         if self._closed:
             raise StoreClosedError

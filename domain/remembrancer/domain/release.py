@@ -48,6 +48,8 @@ class Evidence(Parsed):
 class GateReason(StrEnum):
     """Why a gate is pending."""
 
+    NO_CONFIGURATION = "no_configuration"
+    """No provider is set, or the settings give no configuration that evidence could be about."""
     NO_EVIDENCE = "no_evidence"
     OTHER_CONFIGURATION = "other_configuration"
     """There is evidence, but for another configuration."""

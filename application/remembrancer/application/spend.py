@@ -1,0 +1,29 @@
+"""Use case: what owners have spent, by UTC day."""
+
+import re
+from collections.abc import Sequence
+
+from remembrancer.application.ports.ledger_repository import LedgerRepository, SpendOfDay
+from remembrancer.domain.errors import InvalidInputError
+from remembrancer.domain.money import UtcDay
+
+_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", re.ASCII)
+
+
+class ReadSpend:
+    """Adds up the receipts; changes nothing, not even what has expired."""
+
+    def __init__(self, *, ledger: LedgerRepository) -> None:
+        self._ledger = ledger
+
+    def __call__(
+        self, *, tenant: str, owner: str | None = None, since: str | None = None
+    ) -> Sequence[SpendOfDay]:
+        """Return the spend of a tenant's owners (or of one) by (owner, day).
+
+        Raises:
+            InvalidInputError: ``since`` isn't a day such as ``2030-01-31``.
+        """
+        if since is not None and not _DAY.fullmatch(since):
+            raise InvalidInputError(field="since", problem="must be a day such as 2030-01-31")
+        return self._ledger.days(tenant, owner, since=None if since is None else UtcDay(since))
