@@ -300,4 +300,5 @@ def test_no_question_is_an_error(house: House, question: str) -> None:
 def test_an_empty_memory_finds_nothing(house: House) -> None:
     found = house.memory.recall(a_query(), a_context())
 
-    assert found.entries == found.left_out == ()
+    assert found.entries == ()
+    assert found.left_out == ()

@@ -214,8 +214,8 @@ class _Switching(HashingEmbedder):
 
     @override
     def embed_query(self, text: str) -> Vector | None:
-        if self.switch is not None:
-            self.switch, switch = None, self.switch
+        switch, self.switch = self.switch, None
+        if switch is not None:
             switch()
         return super().embed_query(text)
 

@@ -57,9 +57,9 @@ class _ReadOnly:
 def _blinded(store: Store) -> Store:
     return replace(
         store,
-        log=_ReadOnly(store.log),  # type: ignore[arg-type]  # refuses to write
-        sparse=Forbidden("the sparse index"),  # type: ignore[arg-type]  # fails when asked
-        indexes=Forbidden("a vector index"),  # type: ignore[arg-type]
+        log=_ReadOnly(store.log),
+        sparse=Forbidden("the sparse index"),
+        indexes=Forbidden("a vector index"),
     )
 
 

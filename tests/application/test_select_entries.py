@@ -34,8 +34,8 @@ RACERS = 8
 def _without_indexes(store: Store) -> Store:
     return replace(
         store,
-        sparse=Forbidden("the sparse index"),  # type: ignore[arg-type]  # fails when asked
-        indexes=Forbidden("a vector index"),  # type: ignore[arg-type]
+        sparse=Forbidden("the sparse index"),
+        indexes=Forbidden("a vector index"),
     )
 
 

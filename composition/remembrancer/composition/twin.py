@@ -20,8 +20,31 @@ def async_twin(
 
     @wraps(method)
     async def twin(self: _Self, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
-        from anyio import to_thread  # noqa: PLC0415  # only hosts with an event loop need it
-
-        return await to_thread.run_sync(partial(method, self, *args, **kwargs))
+        return await _to_its_end(partial(method, self, *args, **kwargs))
 
     return cast("Callable[Concatenate[_Self, _Params], Coroutine[Any, Any, _Result]]", twin)
+
+
+async def _to_its_end(call: Callable[[], _Result]) -> _Result:
+    # Here, since only hosts with an event loop need them.
+    import asyncio  # noqa: PLC0415
+
+    from anyio import CancelScope, to_thread  # noqa: PLC0415
+
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # Trio, where a shield is one.
+        return await to_thread.run_sync(call)
+    # Under asyncio anyio's shield doesn't hold against Task.cancel(), wait_for() and timeout().
+    work = loop.create_task(to_thread.run_sync(call))
+    cancelled: asyncio.CancelledError | None = None
+    with CancelScope(shield=True):
+        while not work.done():
+            try:
+                await asyncio.wait({work})
+            except asyncio.CancelledError as error:
+                cancelled = error
+    if cancelled is not None:
+        work.exception()  # Seen, so that asyncio doesn't report it as forgotten.
+        raise cancelled
+    return work.result()
