@@ -114,11 +114,13 @@ def _pack(memory: Remembrancer, out: Output) -> ContextPack:
 def _correct_and_erase(memory: Remembrancer, pack: ContextPack, out: Output) -> None:
     out.line()
     out.line("4. Correct one selected entry, erase another", style="bold cyan")
-    first, second = [one.entry_id for one in pack.selection.entries][:2]
-    version = memory.correct(first, text="Erasure is described elsewhere now.", reason="moved")
-    out.line(f"   {first} is at version {version}; the pack keeps the version it quoted")
-    erasure = memory.erase(second, reason="user_request")
-    out.line(f"   {second} is erased, pending: {erasure.pending}")
+    selected = [one.entry_id for one in pack.selection.entries]
+    for entry_id in selected[:1]:
+        version = memory.correct(entry_id, text="This is described elsewhere now.", reason="moved")
+        out.line(f"   {entry_id} is at version {version}; the pack keeps the version it quoted")
+    for entry_id in selected[1:2]:
+        erasure = memory.erase(entry_id, reason="user_request")
+        out.line(f"   {entry_id} is erased, pending: {erasure.pending}")
 
 
 def _replay(memory: Remembrancer, pack: ContextPack, out: Output) -> None:

@@ -1,0 +1,97 @@
+"""The check-up: what is looked at, and what is to be done."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from remembrancer.composition import Remembrancer, Settings
+from remembrancer.composition.assembly import assembled
+from remembrancer.composition.diagnosis import Finding, diagnose
+from remembrancer.contracts.embedder import HashingEmbedder
+from remembrancer.domain import NewEntry, Sensitivity
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings.parse({"store": {"path": str(tmp_path / "memory.db")}})
+
+
+@pytest.fixture
+def memory(settings: Settings) -> Iterator[Remembrancer]:
+    with assembled(settings, embedder=HashingEmbedder()) as memory:
+        yield memory
+
+
+def _remember(memory: Remembrancer, text: str = "some words") -> None:
+    memory.remember(
+        NewEntry(
+            tenant="acme",
+            owner="ana",
+            scope="project",
+            text=text,
+            sensitivity=Sensitivity.INTERNAL,
+        )
+    )
+
+
+def _found(memory: Remembrancer, settings: Settings) -> dict[str, Finding]:
+    return {one.what: one for one in diagnose(memory, settings)}
+
+
+def test_a_new_memory_is_in_order(memory: Remembrancer, settings: Settings) -> None:
+    assert all(one.ok and not one.advice for one in diagnose(memory, settings))
+
+
+def test_a_used_memory_is_in_order(memory: Remembrancer, settings: Settings) -> None:
+    _remember(memory)
+
+    found = _found(memory, settings)
+
+    assert all(one.ok and not one.advice for one in found.values())
+    assert found["vectors"].found == "1 of 1 versions have one"
+
+
+def test_an_index_that_nobody_can_ask_is_a_finding(settings: Settings) -> None:
+    with assembled(settings, embedder=HashingEmbedder(model="old")) as memory:
+        _remember(memory)
+    with assembled(settings, embedder=HashingEmbedder(model="new")) as memory:
+        finding = _found(memory, settings)["vectors"]
+
+    assert not finding.ok
+    assert finding.found == "no_embedder_for_index"
+    assert "reindex" in finding.advice
+
+
+def test_retired_indexes_are_named(memory: Remembrancer, settings: Settings) -> None:
+    _remember(memory)
+    memory.reindex(embedder=HashingEmbedder(model="second"))
+
+    finding = _found(memory, settings)["indexes"]
+
+    assert finding.ok
+    assert "1 (retired)" in finding.found
+    assert "--drop-retired" in finding.advice
+
+
+def test_a_pending_erasure_is_a_finding(memory: Remembrancer, settings: Settings) -> None:
+    _remember(memory)
+    with assembled(settings) as reader, reader._container.store().transactions.snapshot():
+        reader._container.store().vault.count()
+        _remember(memory, "other words")
+
+        finding = _found(memory, settings)["erasures"]
+
+    assert not finding.ok
+    assert finding.found == "pending"
+    assert _found(memory, settings)["erasures"].ok
+
+
+def test_what_may_only_be_read_is_not_touched(settings: Settings) -> None:
+    assembled(settings).close()
+    reading = Settings.parse({"store": {"path": str(settings.store.path), "read_only": True}})
+    with assembled(reading) as memory:
+        finding = _found(memory, reading)["erasures"]
+
+    assert finding.ok
+    assert "may only be read" in finding.found
