@@ -21,7 +21,7 @@ from remembrancer.adapters.sqlite.transactions import SqliteTransactions
 from remembrancer.application.ports.event_log import EventLog, Recorded
 from remembrancer.application.ports.ledger_repository import HeldLedger
 from remembrancer.contracts.clock import FixedClock
-from remembrancer.contracts.durable_ledger_repository import DurableLedgerRepositoryContract
+from remembrancer.contracts.ledger_repository_durable import DurableLedgerRepositorySuite
 from remembrancer.contracts.ledger_repository import LedgerRepositoryContract
 from remembrancer.contracts.spending import (
     FIRST_ID,
@@ -48,7 +48,7 @@ class TestMemoryLedgerRepository(LedgerRepositoryContract):
         yield LedgerStore(ledgers, log, transactions, clock)
 
 
-class TestSqliteLedgerRepository(DurableLedgerRepositoryContract):
+class TestSqliteLedgerRepository(DurableLedgerRepositorySuite):
     tiny_requests = 100
 
     @override

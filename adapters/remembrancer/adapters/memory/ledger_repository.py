@@ -95,7 +95,7 @@ class MemoryLedgerRepository(LedgerRepository):
 
     def _find(self, tenant: str, owner: str, reservation_id: UUID) -> Reservation | None:
         receipt = self._receipts.get((tenant, owner), {}).get(reservation_id)
-        return receipt and receipt.reservation
+        return receipt.reservation if receipt else None
 
     def _record(self, ledger: ReservationLedger) -> None:
         key = (ledger.tenant, ledger.owner)
@@ -105,21 +105,24 @@ class MemoryLedgerRepository(LedgerRepository):
             if isinstance(fact, LedgerEvent):
                 self._follow(self._receipts[key], fact)
         self._ledgers[key] = ledger
-        self._transactions.on_rollback(partial(self._ledgers.pop, key, None))
+        self._transactions.on_rollback(partial(self._forget, key))
+
+    def _forget(self, key: _Owner) -> None:
+        self._ledgers.pop(key, None)
 
     def _follow(self, receipts: dict[UUID, _Receipt], fact: LedgerEvent) -> None:
         before = receipts.get(fact.reservation_id)
-        after = fact.reservation_after(before and before.reservation)
-        admission = fact if isinstance(fact, ReservationAdmitted) else before and before.admission
-        if after is None or admission is None:
-            return
-        receipts[fact.reservation_id] = _Receipt(after, admission)
+        after = fact.reservation_after(before.reservation if before else None)
+        if isinstance(fact, ReservationAdmitted):
+            receipts[fact.reservation_id] = _Receipt(fact.reservation_after(None), fact)
+        elif before and after:
+            receipts[fact.reservation_id] = _Receipt(after, before.admission)
         self._transactions.on_rollback(partial(_put_back, receipts, fact.reservation_id, before))
 
 
 def _put_back(receipts: dict[UUID, _Receipt], key: UUID, before: _Receipt | None) -> None:
     if before is None:
-        del receipts[key]
+        receipts.pop(key, None)
     else:
         receipts[key] = before
 

@@ -199,7 +199,11 @@ def outcome(decide: Callable[[], object]) -> object:
 
 def agrees_with_the_ledger_alone(opened: OpenLedgers) -> None:
     """Run the machine over an adapter."""
+
+    class Machine(LedgerRepositoryMachine):
+        def __init__(self) -> None:
+            super().__init__(opened)
+
     run_state_machine_as_test(
-        lambda: LedgerRepositoryMachine(opened),
-        settings=settings(max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None),
+        Machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=STEPS)
     )

@@ -147,7 +147,7 @@ class Spender:
     def state(self, reservation_id: UUID) -> ReservationState | None:
         """Return where a reservation stands."""
         receipt = self.receipt(reservation_id)
-        return receipt and receipt.state
+        return receipt.state if receipt else None
 
     def days(self) -> list[SpendOfDay]:
         """Return the owner's spend."""

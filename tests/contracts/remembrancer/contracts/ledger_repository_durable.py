@@ -41,13 +41,13 @@ THREADS_EACH = 8
 
 _CHILD = (
     "import runpy, sys\n"
-    "from remembrancer.contracts import durable_ledger_repository as contract\n"
+    "from remembrancer.contracts import ledger_repository_durable as contract\n"
     "file, suite, folder, *wanted = sys.argv[1:]\n"
     "contract.act(runpy.run_path(file)[suite]().opened, folder, *wanted)\n"
 )
 
 
-class DurableLedgerRepositoryContract(LedgerRepositoryContract):
+class DurableLedgerRepositorySuite(LedgerRepositoryContract):
     """Subclass this one if ``opened`` finds in a folder what was committed there before."""
 
     def test_an_admission_outlives_its_process(self, tmp_path: Path, clock: FixedClock) -> None:
