@@ -6,6 +6,7 @@ rounds, ratios are to ``rows @ query`` over float32 rows in memory, which finds 
 filters nothing.
 """
 
+import json
 import os
 import statistics
 import sys
@@ -87,16 +88,20 @@ def bare_table(connection: apsw.Connection) -> None:
     )
 
 
-def bare_batch(connection: apsw.Connection, some: list[VectorPoint], first: int) -> None:
-    """Write vectors and ids, with nothing of ours around it."""
-    connection.executemany(
-        "INSERT INTO bare (id, embedding) VALUES (?, ?)",
-        ((first + number, bytes(array("f", one.vector))) for number, one in enumerate(some)),
-    )
-    connection.executemany(
-        'INSERT INTO bare_id VALUES (?, ?, \'{"owner":"owner3","tenant":"acme"}\')',
-        ((first + number, one.id.bytes) for number, one in enumerate(some)),
-    )
+def bare_batch(database: Database, some: list[VectorPoint], first: int) -> None:
+    """Write and commit vectors, ids and labels, with nothing of ours around it."""
+    with database.write() as connection:
+        connection.executemany(
+            "INSERT INTO bare (id, embedding) VALUES (?, ?)",
+            ((first + number, bytes(array("f", one.vector))) for number, one in enumerate(some)),
+        )
+        connection.executemany(
+            "INSERT INTO bare_id VALUES (?, ?, ?)",
+            (
+                (first + number, one.id.bytes, json.dumps(one.metadata))
+                for number, one in enumerate(some)
+            ),
+        )
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -115,8 +120,7 @@ def measure_writing(database: Database, store: SqliteVectorStore, all_: list[Vec
         some = all_[start : start + BATCH]
         ours.append(seconds(lambda: store.upsert_many(some)))  # noqa: B023 - called at once
         if start < 10 * BATCH:
-            with database.write() as connection:
-                bare.append(seconds(lambda: bare_batch(connection, some, start)))  # noqa: B023
+            bare.append(seconds(lambda: bare_batch(database, some, start)))  # noqa: B023
     with database.write() as connection:
         connection.execute("DROP TABLE bare; DROP TABLE bare_id")
         single = [
