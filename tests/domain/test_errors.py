@@ -99,6 +99,7 @@ def test_only_what_may_pass_is_worth_trying_again() -> None:
     worth = {cls.__name__: cls.retry for cls in _all_errors() if cls.__module__ == errors.__name__}
 
     assert {name: retry for name, retry in worth.items() if retry is not Retry.NEVER} == {
+        "ReindexStoppedError": Retry.LATER,
         "StaleStreamError": Retry.RELOAD,
         "StoreUnavailableError": Retry.LATER,
         "OutcomeUnknownError": Retry.RELOAD,

@@ -1,6 +1,6 @@
 """Vectors of documents: from an in-process model, or bought from a provider."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,6 +20,22 @@ class DocumentText:
     text: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """What came of documents, in their order."""
+
+    vectors: list[Vector | None] = field(repr=False)
+    unanswered: Mapping[int, str] = field(default_factory=dict)
+    """Places of those that were to be bought and weren't, and the code why: no room in the
+    budget, a provider that is away.  Asked again later, they may get a vector; a text that says
+    nothing or may not leave never will."""
+
+    @property
+    def nobody_answered(self) -> bool:
+        """True where asking on would bring nothing now."""
+        return bool(self.unanswered) and not any(one is not None for one in self.vectors)
+
+
 class RemoteDocuments(Protocol):
     """Buys vectors; :class:`~remembrancer.application.remote_indexing.RemoteIndexing` does."""
 
@@ -28,7 +44,7 @@ class RemoteDocuments(Protocol):
         """The space of what it buys."""
         ...
 
-    def vectors(self, documents: Sequence[DocumentText]) -> list[Vector | None]:
+    def embedded(self, documents: Sequence[DocumentText]) -> Embedded:
         """Return a vector for each document; None where it may not leave or wasn't answered."""
         ...
 
@@ -53,17 +69,18 @@ class DocumentVectors:
         bought = self._remote is not None and self._remote.embedding_tuple == space
         return bought or self._embedders.of(space) is not None
 
-    def vectors(
+    def embedded(
         self, documents: Sequence[DocumentText], space: EmbeddingTuple | None
-    ) -> list[Vector | None]:
+    ) -> Embedded:
         """Return a vector in ``space`` for each document; None where there is none to be had.
 
         Called outside transactions: a provider may be asked.
         """
         embedder = None if space is None else self._embedders.of(space)
         if embedder is not None:
-            return embedder.embed_documents([one.text for one in documents])
+            texts = [one.text for one in documents]
+            return Embedded(vectors=embedder.embed_documents(texts))
         remote = self._remote
         if remote is not None and remote.embedding_tuple == space:
-            return remote.vectors(documents)
-        return [None] * len(documents)
+            return remote.embedded(documents)
+        return Embedded(vectors=[None] * len(documents))

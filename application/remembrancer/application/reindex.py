@@ -2,13 +2,18 @@
 
 A new vector index is built beside the one that answers, by following the log from its recorded
 position, and takes over in one step once it has caught up; interrupted anywhere, it goes on from
-where it was.  Every answer comes from one index, so two spaces never mix (case 23).
+where it was.  Every answer comes from one index, so two spaces never mix (case 23).  Where
+vectors are bought and can't be any more, it stops instead of switching to an index with gaps.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from remembrancer.application.document_vectors import DocumentText, DocumentVectors
+from remembrancer.application.document_vectors import (
+    DocumentText,
+    DocumentVectors,
+    Embedded,
+)
 from remembrancer.application.entry_index import index_id, labels, searchable_text
 from remembrancer.application.ports import (
     EntryVault,
@@ -25,7 +30,7 @@ from remembrancer.application.ports import (
 from remembrancer.application.remember import Progress
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.entry import MemoryEntry
-from remembrancer.domain.errors import SettingsError
+from remembrancer.domain.errors import ReindexStoppedError, SettingsError
 from remembrancer.domain.identity import EntryId, version_id
 from remembrancer.domain.vector import Vector
 
@@ -70,17 +75,22 @@ class Reindex:
         *,
         to: EmbeddingTuple | None = None,
         drop_retired: bool = False,
+        allow_gaps: bool = False,
         progress: Progress | None = None,
     ) -> Reindexed:
         """Build a fresh vector index of ``to`` (the preferred space), then switch.
 
+        With ``allow_gaps`` it switches although vectors couldn't be bought; :meth:`missing` can
+        bring them later.
+
         Raises:
             SettingsError: no embedder of that space is here.
+            ReindexStoppedError: the budget or the provider said no; the next call goes on.
         """
         index = self._indexes.begin(self._space(to))
         began = index.position
         while True:
-            index, caught_up = self._step(index)
+            index, caught_up = self._step(index, allow_gaps=allow_gaps)
             if progress is not None:
                 progress(index.position, self._log.position())
             if caught_up:
@@ -139,10 +149,13 @@ class Reindex:
             versions = self._versions(touched)
             here = store.vectors([index_id(one) for one in versions])
             absent = [one for one in versions if index_id(one) not in here]
-            added += self._write(store, absent, self._embedded(absent, space))
+            found = self._embedded(absent, space)
+            added += self._write(store, absent, found.vectors)
             position = records[-1].position
             if progress is not None:
                 progress(position, end)
+            if found.nobody_answered:
+                break
         return added
 
     def _space(self, to: EmbeddingTuple | None) -> EmbeddingTuple:
@@ -152,7 +165,7 @@ class Reindex:
             raise SettingsError(setting="embedder", problem=f"none for {wanted} is configured")
         return space
 
-    def _step(self, index: VectorIndex) -> tuple[VectorIndex, bool]:
+    def _step(self, index: VectorIndex, *, allow_gaps: bool) -> tuple[VectorIndex, bool]:
         records = self._log.follow(after_position=index.position, limit=EVENTS_AT_ONCE)
         if not records:
             return self._switched(index)
@@ -160,14 +173,32 @@ class Reindex:
         touched, erased = _touched(record.event for record in records)
         versions = self._versions(touched)
         # A model works or a provider is asked: outside the transaction.
-        vectors = self._embedded(versions, index.embedding_tuple)
+        found = self._embedded(versions, index.embedding_tuple)
+        gaps = set() if allow_gaps else {versions[place].entry_id for place in found.unanswered}
+        position = index.position
+        for record in records:
+            if not gaps.isdisjoint(_touched([record.event])[0]):
+                break
+            position = record.position
         with self._transactions.begin():
-            self._write(store, versions, vectors)
+            self._write(store, versions, found.vectors)
+            for one, vector in zip(versions, found.vectors, strict=True):
+                if vector is None:
+                    # Not even the one that an earlier version may have left in this place.
+                    store.delete(index_id(one))
             for entry_id, count in erased.items():
                 for version in range(1, count + 1):
                     store.delete(version_id(entry_id, version))
                 store.delete(entry_id)
-            return self._indexes.advance(index, records[-1].position), False
+            if position != index.position:
+                index = self._indexes.advance(index, position)
+        if gaps:
+            raise ReindexStoppedError(
+                reason=next(iter(found.unanswered.values())),
+                position=position,
+                end=self._log.position(),
+            )
+        return index, False
 
     def _switched(self, index: VectorIndex) -> tuple[VectorIndex, bool]:
         with self._transactions.begin():
@@ -175,16 +206,14 @@ class Reindex:
                 return index, False  # Something was written since: take it in first.
             return self._indexes.activate(index), True
 
-    def _embedded(
-        self, versions: Sequence[Original], space: EmbeddingTuple
-    ) -> list[Vector | None]:
+    def _embedded(self, versions: Sequence[Original], space: EmbeddingTuple) -> Embedded:
         documents = [
             DocumentText(
                 tenant=one.tenant, owner=one.owner, sensitivity=one.sensitivity, text=one.text
             )
             for one in versions
         ]
-        return self._vectors.vectors(documents, space)
+        return self._vectors.embedded(documents, space)
 
     def _write(
         self, store: VectorStore, versions: Sequence[Original], vectors: Sequence[Vector | None]
@@ -192,13 +221,11 @@ class Reindex:
         """Write what is still as it was read: nothing erased or corrected since gets a vector."""
         with self._transactions.begin():
             now = self._vault.indexed([index_id(one) for one in versions])
-            points = [
-                VectorPoint(index_id(one), vector, labels(one))
-                for one, vector in zip(versions, vectors, strict=True)
-                if vector is not None
-                and (still := now.get(index_id(one))) is not None
-                and still.digest == one.digest
-            ]
+            points = []
+            for one, vector in zip(versions, vectors, strict=True):
+                still = now.get(index_id(one))
+                if vector is not None and still is not None and still.digest == one.digest:
+                    points.append(VectorPoint(index_id(one), vector, labels(one)))
             store.upsert_many(points)
         return len(points)
 

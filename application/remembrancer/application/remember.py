@@ -61,6 +61,7 @@ class EntryWriter:
         """Return the token count and the vector (or None) of each entry's text."""
         counts: list[int] = []
         vectors: list[Vector | None] = []
+        asked = True
         for start in range(0, len(entries), EMBEDDED_AT_ONCE):
             some = entries[start : start + EMBEDDED_AT_ONCE]
             documents = [
@@ -73,7 +74,10 @@ class EntryWriter:
                 for one in some
             ]
             # Vectors first: the model remembers the words' tokens, and counting them is cheap.
-            vectors += self._vectors.vectors(documents, space)
+            found = self._vectors.embedded(documents, space if asked else None)
+            vectors += found.vectors
+            # A provider that is away, or a budget used up, isn't tried with each batch again.
+            asked = asked and not found.nobody_answered
             counts += self._tokens.count_many([one.text for one in some])
             if progress is not None:
                 progress(len(counts), len(entries))

@@ -2,14 +2,16 @@
 
 A text that may not leave, a reservation that is refused and an answer that proves nothing all
 leave the entry without a vector: it is kept, found by keywords, and embedded later by
-``reindex --missing`` (issue of the shared budget: design 4.2 and 4.5).
+``reindex --missing`` (design 4.2 and 4.5).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from remembrancer.application.blocking import run_blocking
-from remembrancer.application.document_vectors import DocumentText
+from remembrancer.application.document_vectors import DocumentText, Embedded
 from remembrancer.application.paid_request import Order, Paid, PaidRequest
 from remembrancer.application.ports import Clock
 from remembrancer.application.ports.admission_source import AdmissionSource
@@ -21,12 +23,13 @@ from remembrancer.domain.errors import NotAdmittedError
 from remembrancer.domain.query_key import QueryKeys
 from remembrancer.domain.release import require_admitted
 from remembrancer.domain.reservation import ReservationKind
-from remembrancer.domain.vector import Vector
 
 INPUTS_MAX = 64
 """Texts of one request."""
 REQUEST_BYTES_MAX = 262_144
 """UTF-8 bytes of one request's texts."""
+SILENT_MAX = 2
+"""Requests in a row without an answer, after which no more are sent."""
 
 
 class RemoteIndexing:
@@ -36,7 +39,7 @@ class RemoteIndexing:
         self,
         *,
         admission: AdmissionSource,
-        space: EmbeddingTuple,
+        configuration: Configuration,
         guards: Guards,
         destination: str,
         keys: QueryKeys,
@@ -44,7 +47,7 @@ class RemoteIndexing:
         clock: Clock,
     ) -> None:
         self._admission = admission
-        self._space = space
+        self._configuration = configuration
         self._guards = guards
         self._destination = destination
         self._keys = keys
@@ -54,30 +57,45 @@ class RemoteIndexing:
     @property
     def embedding_tuple(self) -> EmbeddingTuple:
         """The space of what is bought."""
-        return self._space
+        return self._configuration.embedding_tuple
 
-    def vectors(self, documents: Sequence[DocumentText]) -> list[Vector | None]:
-        """Return a vector for each document; None where none was to be had."""
-        found: list[Vector | None] = [None] * len(documents)
-        try:
-            configuration = require_admitted(self._admission.admitted()).configuration
-        except NotAdmittedError:
-            return found
-        if configuration.embedding_tuple != self._space:
-            return found
-        stopped: set[tuple[str, str]] = set()
-        for places in self._requests(documents):
-            first = documents[places[0]]
-            buyer = (first.tenant, first.owner)
-            if buyer in stopped:
+    def embedded(self, documents: Sequence[DocumentText]) -> Embedded:
+        """Return a vector for each document; None where it may not leave or wasn't answered.
+
+        A refused reservation ends the owner's requests: its others would be refused too.  Two
+        requests in a row without an answer end them all: the provider is away, and each further
+        one would keep its complete charge.
+        """
+        found = Embedded(vectors=[None] * len(documents))
+        unanswered: dict[int, str] = {}
+        stopped: dict[tuple[str, str], str] = {}
+        silent = 0
+        waiting = deque(self._requests(documents))
+        obstacle: str | None = self._obstacle()
+        while waiting:
+            places = waiting.popleft()
+            buyer = (documents[places[0]].tenant, documents[places[0]].owner)
+            code = obstacle or stopped.get(buyer)
+            if code is not None:
+                unanswered |= dict.fromkeys(places, code)
                 continue
-            paid = self._buy(documents, places, configuration)
-            for place, vector in zip(places, paid.vectors, strict=False):
-                found[place] = vector
-            if paid.status is QueryStatus.REFUSED:
-                # The day's room is used up: the owner's other requests would be refused too.
-                stopped.add(buyer)
-        return found
+            paid = self._buy(documents, places)
+            if paid.status is QueryStatus.PREPARED:
+                silent = 0
+                for place, vector in zip(places, paid.vectors, strict=True):
+                    found.vectors[place] = vector
+            elif paid.reason == QueryReason.OVER_MONEY_CEILING and len(places) > 1:
+                # Nothing was sent, and fewer texts may still fit what is left of the day.
+                half = len(places) // 2
+                waiting.extendleft([places[half:], places[:half]])
+            elif paid.status is QueryStatus.REFUSED:
+                waiting.appendleft(places)
+                stopped[buyer] = paid.reason
+            else:
+                unanswered |= dict.fromkeys(places, paid.reason)
+                silent += 1
+                obstacle = paid.reason if silent == SILENT_MAX else None
+        return replace(found, unanswered=unanswered)
 
     def _requests(self, documents: Sequence[DocumentText]) -> Iterator[list[int]]:
         """Group what may leave into requests of one owner each, within the bounds."""
@@ -109,9 +127,7 @@ class RemoteIndexing:
         )
         return verdict.may_leave
 
-    def _buy(
-        self, documents: Sequence[DocumentText], places: list[int], configuration: Configuration
-    ) -> Paid:
+    def _buy(self, documents: Sequence[DocumentText], places: list[int]) -> Paid:
         texts = tuple(documents[place].text for place in places)
         order = Order(
             tenant=documents[places[0]].tenant,
@@ -119,19 +135,17 @@ class RemoteIndexing:
             kind=ReservationKind.INDEXING,
             texts=texts,
             request_digest=self._keys.request([sha256(text.encode()).digest() for text in texts]),
-            configuration=configuration,
+            configuration=self._configuration,
             began_s=self._clock.monotonic(),
-            obstacle=self._obstacle_to(configuration),
+            obstacle=self._obstacle,
         )
         return run_blocking(lambda: self._paid_request(order))
 
-    def _obstacle_to(self, configuration: Configuration) -> Callable[[], QueryReason | None]:
-        def obstacle() -> QueryReason | None:
-            try:
-                admitted = require_admitted(self._admission.admitted())
-            except NotAdmittedError:
-                return QueryReason.NOT_ADMITTED
-            same = admitted.digest == configuration.digest
-            return None if same else QueryReason.NOT_ADMITTED
-
-        return obstacle
+    def _obstacle(self) -> QueryReason | None:
+        """Say why nothing may be out: what is admitted isn't what these parts were made for."""
+        try:
+            admitted = require_admitted(self._admission.admitted())
+        except NotAdmittedError:
+            return QueryReason.NOT_ADMITTED
+        same = admitted.digest == self._configuration.digest
+        return None if same else QueryReason.NOT_ADMITTED

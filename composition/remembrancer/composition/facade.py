@@ -249,13 +249,19 @@ class Remembrancer(Spending):
         embedder: Embedder | None = None,
         words: bool = False,
         drop_retired: bool = False,
+        allow_gaps: bool = False,
         progress: Progress | None = None,
     ) -> Reindexed:
         """Build a fresh vector index beside the one that answers, then switch.
 
         ``to`` names the space (by default the configured embedder's); ``embedder`` brings a
         further model and its space; ``words`` rebuilds the keyword index too.  Resumes where an
-        interrupted run had stopped.
+        interrupted run had stopped.  ``allow_gaps`` switches even where vectors can't be bought.
+
+        Raises:
+            SettingsError: no embedder of that space is here.
+            ReindexStoppedError: vectors can't be bought now; what was bought is kept, the same
+                index answers as before, and the next call goes on.
         """
         parts = self._parts()
         if embedder is not None:
@@ -264,7 +270,7 @@ class Remembrancer(Spending):
         reindex = parts.reindex()
         if words:
             reindex.words(progress=progress)
-        return reindex(to=to, drop_retired=drop_retired, progress=progress)
+        return reindex(to=to, drop_retired=drop_retired, allow_gaps=allow_gaps, progress=progress)
 
     def reindex_missing(self, *, progress: Progress | None = None) -> int:
         """Give vectors to texts that have none in the index that answers; return how many.

@@ -122,7 +122,7 @@ def admitted_preparation(
         ),
         documents=RemoteIndexing(
             admission=admission,
-            space=configuration.embedding_tuple,
+            configuration=configuration,
             guards=guards,
             destination=provider.destination,
             keys=lookup.keys,

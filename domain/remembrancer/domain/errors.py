@@ -30,6 +30,7 @@
     │   ├── UnknownTopicError
     │   └── MalformedRecordError
     ├── SettingsError                 settings are missing, wrong or unknown
+    ├── ReindexStoppedError           vectors couldn't be bought; it can go on later
     └── StoreError                    a port could not do its work
         ├── StaleStreamError
         ├── StoreUnavailableError
@@ -235,6 +236,22 @@ class SettingsError(RemembrancerError):
         super().__init__(f"setting {setting}: {problem}")
         self.setting = setting
         self.problem = problem
+
+
+class ReindexStoppedError(RemembrancerError):
+    """Vectors couldn't be bought any more; what was bought is kept, and no index was switched."""
+
+    retry: ClassVar[Retry] = Retry.LATER
+
+    def __init__(self, *, reason: str, position: int, end: int) -> None:
+        super().__init__(
+            f"reindexing stopped at position {position} of {end}: {reason}; the same index "
+            "answers as before; reindex again to go on from here, or allow gaps"
+        )
+        self.reason = reason
+        """A code such as ``over_money_ceiling`` or ``timeout``."""
+        self.position = position
+        self.end = end
 
 
 class StoreError(RemembrancerError):

@@ -19,6 +19,10 @@ def reindex(
     drop_retired: Annotated[
         bool, typer.Option("--drop-retired", help="Destroy indexes that don't answer any more.")
     ] = False,
+    allow_gaps: Annotated[
+        bool,
+        typer.Option("--allow-gaps", help="Switch even where vectors couldn't be bought."),
+    ] = False,
     db: Db = None,
     config: Config = None,
     as_json: AsJson = False,
@@ -33,7 +37,10 @@ def reindex(
             return
         with session.out.progress("reindexing") as progress:
             done = session.memory.reindex(
-                words=words, drop_retired=drop_retired, progress=progress
+                words=words,
+                drop_retired=drop_retired,
+                allow_gaps=allow_gaps,
+                progress=progress,
             )
         if as_json:
             session.out.data(
