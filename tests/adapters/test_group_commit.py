@@ -75,7 +75,7 @@ class Held:
         before = len(self._group._queue)
         future = self._pool.submit(self._group.run, work)
         while len(self._group._queue) == before:
-            pass
+            os.sched_yield()
         return future
 
     def _stand(self, connection: apsw.Connection) -> None:

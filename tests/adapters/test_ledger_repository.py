@@ -21,8 +21,8 @@ from remembrancer.adapters.sqlite.transactions import SqliteTransactions
 from remembrancer.application.ports.event_log import EventLog, Recorded
 from remembrancer.application.ports.ledger_repository import HeldLedger
 from remembrancer.contracts.clock import FixedClock
-from remembrancer.contracts.ledger_repository_durable import DurableLedgerRepositorySuite
 from remembrancer.contracts.ledger_repository import LedgerRepositoryContract
+from remembrancer.contracts.ledger_repository_durable import DurableLedgerRepositorySuite
 from remembrancer.contracts.spending import (
     FIRST_ID,
     MORNING,
