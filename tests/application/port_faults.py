@@ -57,16 +57,24 @@ class Fault(StrEnum):
     VERY_LATE = "hangs until its caller gives up, and is done after the report"
     CANCEL = "the caller is cancelled before it"
     CANCEL_AFTER = "the caller is cancelled after it"
+    CANCEL_WAITING = "hangs until its caller is cancelled, then is done at once"
     CRASH = "the process is killed before it"
     CRASH_AFTER = "the process is killed after it"
     STORE_GONE = "raises StoreUnavailableError, as every call to the store from then on"
     STORE_HANGS = "hangs for ever, as every call to the store from then on"
 
 
-CANCELS = {Fault.CANCEL, Fault.CANCEL_AFTER}
+CANCELS = {Fault.CANCEL, Fault.CANCEL_AFTER, Fault.CANCEL_WAITING}
 CRASHES = {Fault.CRASH, Fault.CRASH_AFTER}
 LASTING = {Fault.STORE_GONE, Fault.STORE_HANGS}
-_HANGING = {Fault.HANG, Fault.HANG_AFTER, Fault.LATE, Fault.VERY_LATE, Fault.STORE_HANGS}
+_HANGING = {
+    Fault.HANG,
+    Fault.HANG_AFTER,
+    Fault.LATE,
+    Fault.VERY_LATE,
+    Fault.CANCEL_WAITING,
+    Fault.STORE_HANGS,
+}
 _DONE_FIRST = {Fault.ANSWER_LOST, Fault.HANG_AFTER, Fault.CANCEL_AFTER, Fault.CRASH_AFTER}
 
 
@@ -136,9 +144,15 @@ class Plan:
                 self.cancel()
                 return result
         if fault in _HANGING:
-            await anyio.sleep_forever()
+            await self.wait_in_vain()
         self._happen(fault)
         raise AssertionError
+
+    async def wait_in_vain(self) -> None:
+        """Wait until the caller gives up, or is made to."""
+        if self.fault is Fault.CANCEL_WAITING:
+            self.cancel()
+        await anyio.sleep_forever()
 
     def _happen(self, fault: Fault) -> None:
         if fault in _HANGING:
@@ -171,9 +185,9 @@ class InlineWorker(Worker):
 
     async def _hang(self, call: Callable[[], object]) -> None:
         try:
-            await anyio.sleep_forever()
+            await self._plan.wait_in_vain()
         except BaseException:
-            if self._plan.fault is Fault.LATE:
+            if self._plan.fault in {Fault.LATE, Fault.CANCEL_WAITING}:
                 _ghost(call)
             elif self._plan.fault is Fault.VERY_LATE:
                 self._plan.ghosts.append(lambda: _ghost(call))
@@ -260,9 +274,7 @@ class FaultyLedger(LedgerRepository):
             # A fault after the decision comes before its commit.
             return self._plan.call("ledger.decision", lambda: decision(held))
 
-        return self._plan.call(
-            "ledger.decide", lambda: self._inner.decide(tenant, owner, decided)
-        )
+        return self._plan.call("ledger.decide", lambda: self._inner.decide(tenant, owner, decided))
 
     @override
     def receipt(self, tenant: str, owner: str, reservation_id: UUID) -> Reservation | None:

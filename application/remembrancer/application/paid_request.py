@@ -63,6 +63,9 @@ _REASONS: dict[str, UnknownReason] = {
 }
 """What the ledger records for a code; every other one says that admission or context is gone."""
 
+_INTERRUPTIONS_MAX = 16
+"""Cancellations that giving up withstands; one more, and the lease does it."""
+
 Obstacle = Callable[[], QueryReason | None]
 """Says why a request may not (or no longer) be out, or None.  Blocking; quick."""
 
@@ -251,7 +254,7 @@ class PaidRequest:
         ended = _Ended(charged_quanta=attempt.complete_charge)
         interrupted: BaseException | None = None
         with anyio.move_on_after(CLEANUP_S, shield=True) as scope:
-            while True:
+            for _ in range(_INTERRUPTIONS_MAX):
                 try:
                     known = await self._worker.run(
                         lambda: mark_unknown(self._ledger, attempt, reason)
