@@ -6,145 +6,31 @@ file of its own beside the old one.
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 from eventsourcing.persistence import StoredEvent
+from tests.golden.decided import CRASHED, FIRST, INDEXED, LATE, LOST, PACK, RECORDED, SELECTION
 
 from remembrancer.adapters.eventlog.mapper import ListedMapper
-from remembrancer.domain import (
-    EmbeddingTuple,
-    EntryHeader,
-    EntryId,
-    LeftOut,
-    LeftOutReason,
-    RecallKind,
-    RecallMode,
-    Selection,
-    Sensitivity,
-)
 from remembrancer.domain.canonical_json import canonical_json
-from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.hash_chain import GENESIS, event_hash
-from remembrancer.domain.l3_selection import AssembledPack, L3Selection, SelectedEntry
-from remembrancer.domain.recall import Ranks
+from remembrancer.domain.reservation import DayTotals, ReservationKind, ReservationState
+from remembrancer.domain.reservation_event import reservation_in
 from remembrancer.domain.stored_format import EVENTS
 
 HERE = Path(__file__).parent
-START = datetime(2030, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
-FIRST, SECOND = EntryId(UUID(int=1)), EntryId(UUID(int=2))
-HEADER = EntryHeader(
-    tenant="acme",
-    owner="ana",
-    entry_id=FIRST,
-    version=1,
-    scope="project/alpha",
-    kind="decision",
-    sensitivity=Sensitivity.INTERNAL,
-)
-SELECTION = Selection(
-    tenant="acme",
-    owner="ana",
-    principal="agent-7",
-    session="session-1",
-    stage="plan",
-    kind=RecallKind.DELIBERATE,
-    entries=(
-        SelectedEntry(
-            entry_id=SECOND,
-            version=3,
-            digest="b" * 64,
-            score=1 / 61 + 1 / 62,
-            ranks=Ranks(dense_rank=1, dense_score=0.75, sparse_rank=2, sparse_score=3.5),
-        ),
-        SelectedEntry(
-            entry_id=FIRST,
-            version=1,
-            digest="a" * 64,
-            score=1 / 61,
-            ranks=Ranks(sparse_rank=1, sparse_score=4.25),
-        ),
-    ),
-    mode=RecallMode.HYBRID,
-    mode_reason="",
-    left_out=(LeftOut(entry_id=EntryId(UUID(int=3)), reason=LeftOutReason.STALE),),
-    left_out_count=7,
-    limit=2,
-    filter={"tenant": ("acme",), "owner": ("ana",), "scope": ("project", "project/ä")},
-    embedding_tuple=EmbeddingTuple(
-        provider="wordllama",
-        model="l2-supercat",
-        model_revision="0.4.0",
-        dimensions=256,
-        input_preparation="plain@1",
-    ),
-    sealed_query_vector="c2VhbGVkIHZlY3Rvcg==",
-)
-PACK = AssembledPack(
-    number=1,
-    digest="c" * 64,
-    label="0123456789abcdef",
-    format_version=1,
-    included=("rules", str(SECOND)),
-    omitted=((str(FIRST), "budget"),),
-    token_budget=2000,
-    tokens=311,
-    token_counter="wordllama-l2-supercat@1",  # noqa: S106  # counts tokens, is no password
-    items_digest="d" * 64,
-)
-
-
-def _life_of_an_entry() -> MemoryEntry:
-    entry = MemoryEntry.remember(HEADER, digest="a" * 64, length=42, at=START)
-    entry.correct(
-        EntryHeader(
-            tenant="acme",
-            owner="ana",
-            entry_id=FIRST,
-            version=2,
-            scope="project/älpha",
-            kind="note",
-            sensitivity=Sensitivity.RESTRICTED,
-        ),
-        digest="b" * 64,
-        length=1_048_576,
-        reason="It said something private.",
-        at=START + timedelta(seconds=1),
-    )
-    entry.erase(reason="gdpr.request", at=START + timedelta(days=400))
-    return entry
-
-
-def _stage_with_two_packs() -> L3Selection:
-    stage = L3Selection.select(SELECTION, at=START)
-    stage.assemble(PACK, at=START + timedelta(seconds=1))
-    stage.assemble(
-        AssembledPack(
-            number=2,
-            digest="e" * 64,
-            label="fedcba9876543210",
-            format_version=1,
-            included=(),
-            omitted=(("rules", "budget"), (str(SECOND), "budget"), (str(FIRST), "erased")),
-            token_budget=0,
-            tokens=0,
-            token_counter="wordllama-l2-supercat@1",  # noqa: S106  # as above
-            items_digest="d" * 64,
-        ),
-        at=START + timedelta(seconds=2),
-    )
-    return stage
-
-
-RECORDED = {
-    "memory_entry-1.jsonl": _life_of_an_entry,
-    "l3_selection-1.jsonl": _stage_with_two_packs,
+LAST_HASHES = {
+    "memory_entry-1": "115a536e07f16f30320adabb189e78855c35379a3e9a821a7a24986a30e66654",
+    "l3_selection-1": "5bfebb8c0ab9f57e8aee728ae3cf4d352ed54e37e7510f309df7f5dc7ed16966",
+    "reservation_ledger-1": "94015a8f5fa6f2680385fea9cfc15594a5ad396ee97d2610a822fc2a2e62b797",
+    "cache_context-1": "a9b560dc99c08da082baf223acb0e4b9453d73c897b74bfcbadd8f1b84e51c90",
 }
+"""Each file's last hash, which covers every byte of its events."""
 
 
 def _lines(events: Iterable[Any]) -> bytes:
@@ -167,16 +53,25 @@ def _lines(events: Iterable[Any]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def _folded(name: str) -> Any:
-    """Read a file as an auditor would, checking each hash, and fold its events."""
-    mapper, last, aggregate = ListedMapper(), GENESIS, None
-    for line in (HERE / name).read_bytes().splitlines():
-        record = json.loads(line)
+def _records(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (HERE / name).read_bytes().splitlines()]
+
+
+def _events(name: str) -> Iterator[Any]:
+    """Read a file as an auditor would, checking each hash."""
+    mapper, last = ListedMapper(), GENESIS
+    for record in _records(name):
         state = canonical_json(record["state"])
         last = event_hash(last, record["topic"], state)
         assert last.hex() == record["hash"]
         stored = StoredEvent(UUID(record["stream_id"]), record["version"], record["topic"], state)
-        aggregate = mapper.to_domain_event(stored).mutate(aggregate)
+        yield mapper.to_domain_event(stored)
+
+
+def _folded(name: str) -> Any:
+    aggregate = None
+    for event in _events(name):
+        aggregate = event.mutate(aggregate)
     return aggregate
 
 
@@ -195,6 +90,19 @@ def test_recorded_stream_folds_to_what_was_decided(name: str) -> None:
     assert _folded(name) == aggregate
 
 
+def test_recordings_are_not_changed_together_with_the_code() -> None:
+    last_hashes = {path.stem: _records(path.name)[-1]["hash"] for path in HERE.glob("*.jsonl")}
+
+    assert last_hashes == LAST_HASHES
+    assert {Path(name).stem for name in RECORDED} == set(LAST_HASHES)
+
+
+def test_every_event_has_a_recording() -> None:
+    topics = {record["topic"] for path in HERE.glob("*.jsonl") for record in _records(path.name)}
+
+    assert topics == set(EVENTS)
+
+
 def test_recorded_entry_reads_so() -> None:
     entry = _folded("memory_entry-1.jsonl")
 
@@ -205,6 +113,13 @@ def test_recorded_entry_reads_so() -> None:
     assert entry.digests == ["a" * 64, "b" * 64]
     assert entry.created_on == datetime(2030, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
     assert entry.modified_on == datetime(2031, 2, 5, 12, 0, 0, 250_000, tzinfo=UTC)
+
+
+def test_words_of_a_reason_are_not_in_the_recording() -> None:
+    recorded = (HERE / "memory_entry-1.jsonl").read_text()
+
+    assert "private" not in recorded
+    assert recorded.count('"reason":"stated"') == 1
 
 
 def test_recorded_selection_reads_so() -> None:
@@ -221,163 +136,78 @@ def test_recorded_selection_reads_so() -> None:
     assert stage.packs[1].omitted[2] == (str(FIRST), "erased")
 
 
-def test_words_of_a_reason_are_not_in_the_recording() -> None:
-    recorded = (HERE / "memory_entry-1.jsonl").read_text()
+def test_recorded_ledger_reads_so() -> None:
+    ledger = _folded("reservation_ledger-1.jsonl")
 
-    assert "private" not in recorded
-    assert recorded.count('"reason":"stated"') == 1
-
-
-def test_every_event_has_a_recording() -> None:
-    topics = {
-        json.loads(line)["topic"]
-        for path in HERE.glob("*.jsonl")
-        for line in path.read_text().splitlines()
-    }
-
-    assert topics == set(EVENTS)
+    assert str(ledger.id) == "609bf062-7c5a-5170-8db7-1a92c38c4438"
+    assert (ledger.tenant, ledger.owner, ledger.version) == ("acme", "ana", 9)
+    assert ledger.days == {"2030-01-02": DayTotals(quanta=25, requests=1)}
+    assert ledger.pending == ()
+    assert ledger.modified_on == datetime(2030, 1, 2, 10, tzinfo=UTC)
 
 
-FORMAT = {
-    "remembrancer.memory_entry.entry_remembered": [
-        "originator_topic",
-        "tenant",
-        "owner",
-        "entry_id",
-        "digest",
-        "length",
-        "scope",
-        "kind",
-        "sensitivity",
+@pytest.mark.parametrize(
+    ("reservation_id", "kind", "state", "day", "reserved_quanta", "charged_quanta"),
+    [
+        (INDEXED, "indexing", "settled", "2030-01-01", 40, 3),
+        (LOST, "query", "reconciled", "2030-01-01", 300, 120),
+        (LATE, "query", "settled", "2030-01-01", 25, 2),
+        (CRASHED, "query", "unknown", "2030-01-02", 25, 25),
     ],
-    "remembrancer.memory_entry.entry_corrected": [
-        "entry_id",
-        "digest",
-        "length",
-        "scope",
-        "kind",
-        "sensitivity",
-        "reason",
-    ],
-    "remembrancer.memory_entry.entry_erased": [
-        "entry_id",
-        "reason",
-    ],
-    "remembrancer.l3_selection.l3_entries_selected": [
-        "originator_topic",
-        "tenant",
-        "owner",
-        "principal",
-        "session",
-        "stage",
-        "kind",
-        "entries",
-        "mode",
-        "mode_reason",
-        "left_out",
-        "left_out_count",
-        "k",
-        "filter",
-        "embedding_tuple",
-        "query_embedding",
-    ],
-    "remembrancer.l3_selection.context_pack_assembled": [
-        "number",
-        "digest",
-        "label",
-        "format_version",
-        "included",
-        "omitted",
-        "token_budget",
-        "tokens",
-        "token_counter",
-        "items_digest",
-    ],
-    "remembrancer.reservation_ledger.reservation_admitted": [
-        "tenant",
-        "owner",
-        "reservation_id",
-        "day",
-        "request_digest",
-        "reserved_quanta",
-        "lease_s",
-        "day_quanta_before",
-        "day_requests_before",
-        "ceiling_quanta",
-        "ceiling_requests",
-        "mechanism_version",
-        "configuration_digest",
-        "embedding_tuple_digest",
-        "pricing_digest",
-        "kind",
-        "deadline",
-    ],
-    "remembrancer.reservation_ledger.reservation_settled": [
-        "tenant",
-        "owner",
-        "reservation_id",
-        "day",
-        "reserved_quanta",
-        "charged_quanta",
-        "usage_tokens",
-    ],
-    "remembrancer.reservation_ledger.reservation_became_unknown": [
-        "tenant",
-        "owner",
-        "reservation_id",
-        "day",
-        "charged_quanta",
-        "reason",
-    ],
-    "remembrancer.reservation_ledger.reservation_reconciled": [
-        "tenant",
-        "owner",
-        "reservation_id",
-        "day",
-        "unknown_quanta",
-        "charged_quanta",
-        "stated_quanta",
-        "evidence_digest",
-        "reconciled_by",
-    ],
-    "remembrancer.cache_context.cache_context_bound": [
-        "originator_topic",
-        "tenant",
-        "owner",
-        "surface",
-        "generation",
-        "context_digest",
-        "configuration_digest",
-    ],
-    "remembrancer.cache_context.cache_context_replaced": [
-        "tenant",
-        "owner",
-        "surface",
-        "generation",
-        "context_digest",
-        "configuration_digest",
-    ],
-    "remembrancer.cache_context.query_vectors_prepared": [
-        "tenant",
-        "owner",
-        "surface",
-        "generation",
-        "reservation_id",
-        "vectors",
-    ],
-    "remembrancer.cache_context.admission_withdrawn": [
-        "tenant",
-        "owner",
-        "surface",
-        "generation",
-        "reason",
-    ],
-}
+)
+def test_recorded_reservation_reads_so(
+    reservation_id: UUID,
+    kind: str,
+    state: str,
+    day: str,
+    reserved_quanta: int,
+    charged_quanta: int,
+) -> None:
+    reservation = reservation_in(_events("reservation_ledger-1.jsonl"), reservation_id)
+
+    assert reservation is not None
+    assert (reservation.kind, reservation.state) == (
+        ReservationKind(kind),
+        ReservationState(state),
+    )
+    assert reservation.day == day
+    assert (reservation.reserved_quanta, reservation.charged_quanta) == (
+        reserved_quanta,
+        charged_quanta,
+    )
 
 
-@pytest.mark.parametrize("topic", EVENTS)
-def test_fields_of_an_event_are_a_public_format(topic: str) -> None:
-    """A new field needs a default or an upcast, a file of its own, and a line here."""
-    common = {"originator_id", "originator_version", "timestamp"}
+def test_recorded_indexing_is_as_it_was_before_queries() -> None:
+    """An older release must still read it (design 4.2, rule 7)."""
+    indexing, query, *_ = (one["state"] for one in _records("reservation_ledger-1.jsonl"))
 
-    assert [one.name for one in fields(EVENTS[topic]) if one.name not in common] == FORMAT[topic]
+    assert not {"kind", "deadline"} & set(indexing)
+    assert set(query) - set(indexing) == {"kind", "deadline"}
+    assert query["deadline"]["_data_"] == "2030-01-01T12:00:16.250000+00:00"
+
+
+def test_recorded_days_add_up_to_what_was_spent() -> None:
+    """An auditor's sum: every change of each day, from the events alone."""
+    spent: dict[str, int] = {}
+    for event in _events("reservation_ledger-1.jsonl"):
+        spent[event.day] = spent.get(event.day, 0) + event.day_change().quanta
+
+    assert spent == {"2030-01-01": 3 + 120 + 2, "2030-01-02": 25}
+
+
+def test_recorded_context_reads_so() -> None:
+    context = _folded("cache_context-1.jsonl")
+
+    assert str(context.id) == "719180a5-4362-5ee0-86c1-3d04eb2cb7b9"
+    assert (context.tenant, context.owner, context.surface) == ("acme", "ana", "ide")
+    assert (context.generation, context.version) == (3, 4)
+    assert (context.context_digest, context.configuration_digest) == (None, None)
+    assert context.modified_on == datetime(2030, 1, 1, 12, 6, 0, 250_000, tzinfo=UTC)
+
+
+def test_generations_of_the_recorded_context_began_so() -> None:
+    states = [record["state"] for record in _records("cache_context-1.jsonl")]
+
+    assert [state["generation"] for state in states] == [1, 1, 2, 3]
+    assert [state.get("context_digest", "")[:1] for state in states] == ["a", "", "b", ""]
+    assert (states[1]["vectors"], states[3]["reason"]) == (4, "evidence_revoked")
