@@ -1,11 +1,12 @@
 """Committed entries as quotations: the recorded version, if it may still be shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from remembrancer.application.ports import AccessPolicy, EntryVault, Original
 from remembrancer.application.ports.access_policy import Access
 from remembrancer.domain.context_pack import Quotation
 from remembrancer.domain.fences import Provenance
+from remembrancer.domain.identity import EntryId
 from remembrancer.domain.l3_selection import SelectedEntry
 from remembrancer.domain.original_digest import original_digest
 
@@ -28,14 +29,13 @@ class Quote:
         or of then don't permit it; or it isn't the text that was committed.
         """
         originals = self._vault.versions([(one.entry_id, one.version) for one in selected])
-        heads = self._vault.current([one.entry_id for one in selected])
+        # A version that is current is its own head; only for others one has to be read.
+        superseded = [
+            one.entry_id for one in originals.values() if one.superseded_at is not None
+        ]
+        heads = self._vault.current(superseded) if superseded else {}
         return [
-            self._quotation(
-                one,
-                originals.get((one.entry_id, one.version)),
-                heads.get(one.entry_id),
-                access,
-            )
+            self._quotation(one, originals.get((one.entry_id, one.version)), heads, access)
             for one in selected
         ]
 
@@ -43,12 +43,18 @@ class Quote:
         self,
         selected: SelectedEntry,
         original: Original | None,
-        head: Original | None,
+        heads: Mapping[EntryId, Original],
         access: Access,
     ) -> Quotation:
-        if original is None or head is None:
+        if original is None:
             return _gone(selected, ERASED)
-        for one in (original, head):
+        labelled = [original]
+        if original.superseded_at is not None:
+            head = heads.get(original.entry_id)
+            if head is None:
+                return _gone(selected, ERASED)
+            labelled.append(head)
+        for one in labelled:
             if one.tenant != access.tenant or not self._policy.permits(access, one.header):
                 return _gone(selected, NO_LONGER_PERMITTED)
         if original_digest(original.salt, original.text) != selected.digest:

@@ -29,7 +29,13 @@ _ESCAPED = re.compile(
 Python, so that a replay years later writes the same bytes.  The two joiners (U+200C, U+200D) and
 the two selectors (U+FE0E, U+FE0F) that Persian, Indic scripts and emoji need are kept.
 """
+_SUSPECT = re.compile(
+    r"[^\t\n\x20-;=?-\[\]-~\xa0-\xac\xae-\u034e\u0350-\u061b\u061d-\u115e\u2010-\u2027"
+    r"\u3000-\u3163\u3165-\u33ff\u4e00-\u9fff\uac00-\ud7a3]"
+)
+"""Found in each text with something to escape and in few others, in a tenth of the time."""
 _ESCAPE = re.compile(r"\\u\{(10[0-9A-F]{4}|[0-9A-F]{1,5})\}")
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +72,8 @@ def gone(entry_id: str, reason: str, *, label: str) -> str:
 
 def escaped(text: str) -> str:
     """Return ``text`` without fence marks and without characters that hide or reorder text."""
+    if _SUSPECT.search(text) is None:
+        return text
     # Of a mark its last character is escaped: no three in a row are left of any run.
     return _ESCAPED.sub(lambda match: f"{match[0][:-1]}\\u{{{ord(match[0][-1]):X}}}", text)
 
@@ -76,4 +84,4 @@ def unescaped(text: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    return json.dumps(escaped(value), ensure_ascii=False)
+    return _ENCODER.encode(escaped(value))

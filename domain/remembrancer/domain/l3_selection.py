@@ -5,10 +5,10 @@ instead of asking an index (seed L3, "determinism contract"; design 4.1).  Topic
 are stored format: never rename one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, overload
 from uuid import UUID
 
 from eventsourcing.domain import Aggregate, event
@@ -64,7 +64,7 @@ class Selection:
     entries: tuple[SelectedEntry, ...]
     mode: RecallMode
     mode_reason: str
-    left_out: tuple[LeftOut, ...]
+    left_out: Sequence[LeftOut]
     left_out_count: int
     limit: int
     filter: Mapping[str, tuple[str, ...]]
@@ -233,12 +233,7 @@ class L3Selection(Aggregate):
             entries=tuple(_selected_entry(state) for state in entries),
             mode=RecallMode(mode),
             mode_reason=mode_reason,
-            left_out=tuple(
-                LeftOut(
-                    entry_id=EntryId(UUID(one["entry_id"])), reason=LeftOutReason(one["reason"])
-                )
-                for one in left_out
-            ),
+            left_out=_RecordedLeftOut(left_out),
             left_out_count=left_out_count,
             limit=k,
             filter={key: tuple(values) for key, values in filter.items()},
@@ -275,6 +270,45 @@ class L3Selection(Aggregate):
                 token_counter=token_counter,
                 items_digest=items_digest,
             )
+        )
+
+
+class _RecordedLeftOut(Sequence[LeftOut]):
+    """What a record names as left out, taken apart only if somebody looks at it.
+
+    It is most of a selection's record, and a replay of the pack doesn't look.
+    """
+
+    __slots__ = ("_recorded",)
+
+    def __init__(self, recorded: Sequence[Mapping[str, str]]) -> None:
+        self._recorded = recorded
+
+    @overload
+    def __getitem__(self, index: int) -> LeftOut: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[LeftOut, ...]: ...
+    def __getitem__(self, index: int | slice) -> LeftOut | tuple[LeftOut, ...]:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        return len(self._recorded)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, tuple | _RecordedLeftOut):
+            return self._all() == tuple(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+    def _all(self) -> tuple[LeftOut, ...]:
+        return tuple(
+            LeftOut(entry_id=EntryId(UUID(one["entry_id"])), reason=LeftOutReason(one["reason"]))
+            for one in self._recorded
         )
 
 

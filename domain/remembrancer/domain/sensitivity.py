@@ -16,19 +16,20 @@ class Sensitivity(Enum):
     CONFIDENTIAL = "confidential"
     RESTRICTED = "restricted"
 
-    @property
-    def rank(self) -> int:
+    def __init__(self, _: str) -> None:
+        self.rank = len(type(self).__members__)
         """Position in the order, from 0."""
-        return _RANKS[self]
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Sensitivity):
             return NotImplemented
         return self.rank < other.rank
 
+    def __le__(self, other: object) -> bool:  # Asked of every entry that is shown.
+        if not isinstance(other, Sensitivity):
+            return NotImplemented
+        return self.rank <= other.rank
+
     def at_or_under(self) -> tuple["Sensitivity", ...]:
         """Return every sensitivity that a ceiling of this one lets through."""
         return tuple(level for level in Sensitivity if level <= self)
-
-
-_RANKS = {level: rank for rank, level in enumerate(Sensitivity)}

@@ -1,6 +1,6 @@
 """Answers in full: ranks and scores, and why others were left out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from remembrancer.composition.cli.output import Output
@@ -80,7 +80,7 @@ def explain_pack(out: Output, pack: ContextPack) -> None:
         out.shortened(title, ("id", "why"), pack.omitted, len(pack.omitted))
 
 
-def _explain_left_out(out: Output, left_out: tuple[LeftOut, ...], count: int) -> None:
+def _explain_left_out(out: Output, left_out: Sequence[LeftOut], count: int) -> None:
     if left_out:
         rows = [(one.entry_id, one.reason.value) for one in left_out]
         out.shortened(f"Left out: {count} candidates", ("entry", "why"), rows, count)
