@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.row import Row, seconds
 
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.wordllama.embedder import WordLlamaEmbedder
 from remembrancer.adapters.wordllama.static_model import StaticModel
 from remembrancer.composition import Remembrancer, embedded
 from remembrancer.domain import NewEntry
-from tests.benchmarks.corpus import Corpus
-from tests.benchmarks.row import Row, seconds
 
 SEEDED = 2_000
 SINGLE_ROUNDS = 600

@@ -19,10 +19,7 @@ SCOPES = ("project/alpha", "project/beta", "project/gamma")
 SENSITIVITIES = (Sensitivity.PUBLIC, Sensitivity.INTERNAL, Sensitivity.RESTRICTED)
 TENANT = "acme"
 
-_SYLLABLES = (
-    "ba be bi bo bra ca ce con da de di do en er fa fi for ga ge gra in ka la le li lo ma me"
-    " mi mo na ne no or pa per po pro ra re ri ro sa se si sta su ta te ti to tra un ver vi"
-).split()
+_SYLLABLES = [first + second for first in "bcdfglmnprstv" for second in ("a", "e", "i", "o", "un")]
 
 
 class Corpus:

@@ -1,0 +1,86 @@
+"""Replaying a pack of ten entries, against the bare reading of its events and texts.
+
+Bare reading is what any replay must do: select the stream's events and parse their JSON, select
+the ten texts with their salts, versions and labels, and the host's items.  Nothing is checked,
+quoted or hashed by it.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import apsw
+
+from remembrancer.composition import Remembrancer, embedded
+from remembrancer.domain import ContextItem, Sensitivity
+from remembrancer.domain.l3_selection import L3Selection
+from tests.benchmarks.corpus import TENANT, Corpus, a_context, a_query
+from tests.benchmarks.row import Row, interleaved
+
+ENTRIES = 2_000
+ROUNDS = 401
+RATIO_MAX = 2.0
+BUDGET = 4_000
+_EVENTS = (
+    "SELECT topic, state FROM stored_events WHERE originator_id = ? ORDER BY originator_version"
+)
+_TEXTS = "SELECT * FROM kept_original WHERE index_id IN (SELECT value FROM carray(?))"
+_ITEMS = "SELECT items FROM session_items WHERE selection_id = ? AND number = ?"
+_KEY = "SELECT key FROM session_key WHERE selection_id = ?"
+
+
+def measure() -> list[Row]:
+    """Return the comparison."""
+    corpus = Corpus(3)
+    with tempfile.TemporaryDirectory() as folder, embedded(Path(folder) / "memory.db") as memory:
+        memory.remember_many(list(corpus.entries(ENTRIES, owners=4)))
+        pack = memory.build_pack(
+            "session-1",
+            "plan",
+            a_query(corpus.question()),
+            a_context(),
+            items=[ContextItem(layer=0, id="rules", text=corpus.text(), required=True)],
+            token_budget=BUDGET,
+        )
+        entries = pack.selection.entries
+        keys = tuple(one.entry_id.bytes for one in entries)
+        stream = L3Selection.create_id(TENANT, "session-1", "plan")
+        connection = memory._container.store().transactions._database.connection()
+        if _replayed(memory) != pack.digest or len(keys) != 10:
+            raise SystemExit("the pack isn't what it should be")
+        ours, bare = interleaved(
+            [lambda: _replayed(memory), lambda: _read(connection, stream, keys)], rounds=ROUNDS
+        )
+    return [
+        Row(
+            what="replay a pack of ten entries",
+            ours=ours,
+            baseline=bare,
+            against="bare reading of its events and texts",
+            at_most=RATIO_MAX,
+        )
+    ]
+
+
+def _replayed(memory: Remembrancer) -> str:
+    return memory.replay(
+        "session-1",
+        "plan",
+        tenant=TENANT,
+        principal="agent-7",
+        scopes=("project",),
+        read_ceiling=Sensitivity.INTERNAL,
+    ).digest
+
+
+def _read(connection: apsw.Connection, stream: UUID, keys: tuple[bytes, ...]) -> Any:
+    with connection:
+        events = [
+            (topic, json.loads(state))
+            for topic, state in connection.execute(_EVENTS, (stream.bytes,))
+        ]
+        texts = connection.execute(_TEXTS, (apsw.carray(keys),)).fetchall()
+        items = json.loads(connection.execute(_ITEMS, (stream.bytes, 1)).get)
+        return events, texts, items, connection.execute(_KEY, (stream.bytes,)).get
