@@ -22,6 +22,7 @@ from remembrancer.adapters.sqlite.vector_tables import VectorTables
 from remembrancer.application.ports import VectorPoint
 from remembrancer.contracts.erasure import bytes_under
 from remembrancer.contracts.vector_examples import brute_force, put, random_vectors
+from remembrancer.contracts.vector_store_in_transactions import in_another_thread
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.errors import StoreCorruptError, StoreUnavailableError
 from remembrancer.domain.identity import EntryId
@@ -214,6 +215,22 @@ def test_a_snapshot_from_before_the_copy_was_made_is_answered(
 
     assert [match.id for match in found] == [FIRST, SECOND]
     assert [match.id for match in store.query(EAST, 5)] == [SECOND]
+
+
+def test_a_row_that_came_and_went_unseen_is_found_by_a_snapshot_that_has_it(
+    store: SqliteVectorStore, database: Database
+) -> None:
+    put(store, {FIRST: EAST})
+    store.query(EAST, 5)
+    put(store, {SECOND: EAST})
+    with database.read():
+        assert store.count() == 2
+        in_another_thread(lambda: store.delete(SECOND))
+        assert len(in_another_thread(lambda: store.query(EAST, 5))) == 1
+
+        found = store.query(EAST, 5)
+
+    assert [match.id for match in found] == [FIRST, SECOND]
 
 
 def test_a_failed_reading_leaves_the_copy_as_it_was(

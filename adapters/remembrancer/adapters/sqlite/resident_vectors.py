@@ -50,8 +50,8 @@ class _Held:
     rows: ResidentRows
     used: int
     state: State
-    loaded_at: State
-    """Older snapshots than this can't be answered: what they had is not here."""
+    complete_since: State
+    """Older snapshots than this may hold rows that were never read into this copy."""
     retired: Positions
     widest: float
     """The largest residual."""
@@ -123,7 +123,7 @@ class ResidentVectors:
         if held is None or _crowded(held):
             self._held = self._loaded(connection, state)
             return self._held
-        if state < held.loaded_at or state.last_gone < held.loaded_at.last_gone:
+        if state < held.complete_since:
             return self._loaded(connection, state)  # For this old snapshot only; not kept.
         if state.last_id > held.state.last_id or state.last_gone > held.state.last_gone:
             self._held = self._advanced(connection, held, state)
@@ -133,7 +133,7 @@ class ResidentVectors:
     def _loaded(self, connection: apsw.Connection, state: State) -> _Held:
         rows, used = load(self._tables, connection, self._dimensions, self._groups)
         widest = _widest(rows, 0, used)
-        return _Held(rows, used, state, loaded_at=state, retired=_NONE, widest=widest)
+        return _Held(rows, used, state, complete_since=state, retired=_NONE, widest=widest)
 
     def _advanced(self, connection: apsw.Connection, held: _Held, state: State) -> _Held:
         rows, used, retired = held.rows, held.used, held.retired
@@ -146,11 +146,14 @@ class ResidentVectors:
             found = np.flatnonzero(np.isin(rows.ids[: held.used], list(gone)))
             rows.gone[found] = [gone[id_] for id_ in rows.ids[found].tolist()]
             retired = np.union1d(retired, found)
+        # A row that came and went since the last reading isn't here, but a snapshot may have it.
+        missed = any(id_ > held.state.last_id for id_ in gone)
         return replace(
             held,
             rows=rows,
             used=used,
             state=state,
+            complete_since=state if missed else held.complete_since,
             retired=retired,
             widest=max(held.widest, _widest(rows, held.used, used)),
             selections={},
