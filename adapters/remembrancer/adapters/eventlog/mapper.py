@@ -15,8 +15,7 @@ from eventsourcing.domain import AggregateEvent, DomainEventProtocol
 from eventsourcing.persistence import Mapper, StoredEvent
 from typing_extensions import override
 
-from remembrancer.adapters.eventlog.codec import TO_REVIVE, CanonicalTranscoder, NotProvenError
-from remembrancer.domain.canonical_json import parse_canonical_json
+from remembrancer.adapters.eventlog.codec import TO_REVIVE, CanonicalTranscoder
 from remembrancer.domain.errors import MalformedRecordError, UnknownTopicError
 from remembrancer.domain.stored_format import EVENTS, require_known
 
@@ -91,19 +90,14 @@ class ListedMapper(Mapper[UUID]):
     def _state(self, topic: str, data: bytes) -> tuple[dict[str, Any], str]:
         """Return the checked state, or what is wrong with it."""
         try:
-            raw, exact = self._codec.parsed(data)
+            raw = self._codec.parsed(data)
             if type(raw) is not dict:
                 return {}, "isn't the state of an event"
-            try:
-                return self._checked(topic, raw, exact=exact)
-            except NotProvenError:
-                return self._checked(topic, parse_canonical_json(data), exact=True)
+            return self._checked(topic, raw, data)
         except (ValueError, TypeError, RecursionError):
             return {}, "isn't canonical JSON of known types"
 
-    def _checked(
-        self, topic: str, raw: dict[str, Any], *, exact: bool
-    ) -> tuple[dict[str, Any], str]:
+    def _checked(self, topic: str, raw: dict[str, Any], data: bytes) -> tuple[dict[str, Any], str]:
         originator_topic = raw.get("originator_topic")
         if type(originator_topic) is str:
             require_known(topic, originator_topic)
@@ -111,10 +105,9 @@ class ListedMapper(Mapper[UUID]):
         stored_shape = (tuple(raw), tuple(map(type, raw.values())))
         to_revive = shape.seen.get(stored_shape)
         if to_revive is not None:  # As usual: only what was typed needs a look.
-            for name in to_revive:
-                raw[name] = self._codec.revived(raw[name], exact=exact)
+            self._codec.revive_fields(raw, to_revive, data)
             return raw, shape.problem(raw, to_revive)
-        state = self._codec.revived(raw, exact=exact)
+        state = self._codec.revived(raw)
         if type(state) is not dict:
             return {}, "isn't the state of an event"
         recorded = state.pop(_CLASS_VERSION, 1)
