@@ -100,5 +100,5 @@ def answers(
         vectors[id_], labels[id_] = array("f", vector), {"owner": owner}
     query = array("f", (random.gauss() for _ in range(SPACE.dimensions)))
     top_k = random.choice([1, 5, 60])
-    wanted = random.choice([{"owner": ("a", "b")}, {"owner": ("a",)}])
+    wanted = {"owner": random.choice([("a", "b"), ("a",)])}
     return store.query(query, top_k, wanted), brute_force(vectors, labels, query, top_k, wanted)
