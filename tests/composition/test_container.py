@@ -52,8 +52,8 @@ def test_production_provides_neither_too(tmp_path: Path, backend: str) -> None:
 
 
 def test_nothing_in_the_graph_of_an_unadmitted_memory_can_send(container: Container) -> None:
-    parts = [one() for one in (container.recall, container.select, container.build_pack)]
-    parts += [one() for one in (container.remember, container.correct, container.reindex)]
+    parts: list[object] = [container.recall(), container.select(), container.build_pack()]
+    parts += [container.remember(), container.correct(), container.reindex()]
     seen: set[str] = set()
 
     def walk(part: object, depth: int) -> None:

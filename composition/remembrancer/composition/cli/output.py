@@ -42,13 +42,16 @@ class Output:
 
     def data(self, value: Any) -> None:
         """Show ``value`` as JSON; only called where JSON was asked for."""
-        utf8 = self._out.encoding.lower().startswith("utf")
-        text = json.dumps(value, ensure_ascii=not utf8, indent=2, default=str)
-        self._out.print(text, markup=False, emoji=False, soft_wrap=True)
+        utf8 = sys.stdout.encoding.lower().startswith("utf")
+        self.verbatim(json.dumps(value, ensure_ascii=not utf8, indent=2, default=str))
+
+    def verbatim(self, text: str) -> None:
+        """Write ``text`` as it is, tabs and all."""
+        sys.stdout.write(f"{text}\n")
 
     def line(self, text: str = "", *, style: str | None = None) -> None:
-        """Show a line; ``text`` is taken as it is, markup and all."""
-        self._out.print(escape(text), style=style, emoji=False)
+        """Show a line; nothing in ``text`` is taken for markup."""
+        self._out.print(text, style=style, markup=False, emoji=False)
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Show a table."""

@@ -1,5 +1,6 @@
 """Commands that ask: ``recall``, ``pack``, ``replay``."""
 
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,6 +51,9 @@ Explain = Annotated[
 SparseOnly = Annotated[bool, typer.Option("--sparse", help="By keywords alone.")]
 
 
+_LAYER = re.compile(r"[0-9]{1,3}")
+
+
 def recall(
     question: Question = "",
     kind: Kind = RecallKind.DELIBERATE,
@@ -81,8 +85,8 @@ def recall(
             "as_of": as_of,
             "sparse": sparse,
         }
-        query = _query(session, text_of(question), asked)
-        found = session.memory.recall(query, _context(session))
+        query = query_of(session, text_of(question), asked)
+        found = session.memory.recall(query, context_of(session))
         if as_json:
             session.out.data(recalled_data(found))
             return
@@ -142,15 +146,15 @@ def pack(
         built = session.memory.build_pack(
             session_id,
             stage,
-            _query(session, text_of(question), asked),
-            _context(session),
+            query_of(session, text_of(question), asked),
+            context_of(session),
             items=_items(item or [], set(require or [])),
             token_budget=budget,
         )
         if as_json:
             session.out.data(pack_data(built))
             return
-        session.out.line(built.text)
+        session.out.verbatim(built.text)
         session.out.note(
             f"\npack {built.number} of {session_id}/{stage}: {built.tokens} of "
             f"{built.token_budget} tokens, digest {built.digest}"
@@ -192,7 +196,7 @@ def replay(
         if as_json:
             session.out.data(pack_data(again))
         else:
-            session.out.line(again.text)
+            session.out.verbatim(again.text)
             for one in again.differences:
                 session.out.line(f"differs: {one.id}: {one.reason}", style="yellow")
             same = "differs from" if again.differences else "is"
@@ -208,7 +212,8 @@ def _facts(one: RecalledEntry) -> tuple[str, ...]:
     return (str(one.entry_id), version, one.scope, preview(one.metadata.get("path", "")))
 
 
-def _query(session: Opened, question: str, asked: dict[str, Any]) -> RecallQuery:
+def query_of(session: Opened, question: str, asked: dict[str, Any]) -> RecallQuery:
+    """Return the question with what was left out taken from the settings."""
     who = session.identity
     selection = CandidateSelection.LEGACY if asked["sparse"] else CandidateSelection.HYBRID
     return RecallQuery(
@@ -226,7 +231,8 @@ def _query(session: Opened, question: str, asked: dict[str, Any]) -> RecallQuery
     )
 
 
-def _context(session: Opened) -> RecallContext:
+def context_of(session: Opened) -> RecallContext:
+    """Return the circumstances of a question on the command line."""
     return RecallContext(
         policy_version="default",
         retrieval_policy_version="default",
@@ -255,7 +261,7 @@ def _items(given: list[str], required: set[str]) -> list[ContextItem]:
     for one in given:
         layer, _, rest = one.partition(":")
         item_id, colon, text = rest.partition(":")
-        if not colon or not layer.isdigit():
+        if not colon or not _LAYER.fullmatch(layer):
             raise InvalidInputError(field="--item", problem="must be LAYER:ID:TEXT")
         if text.startswith("@"):
             text = _file_text(Path(text[1:]))

@@ -1,0 +1,219 @@
+"""Whatever is wrong: a message that says what to do, the right status, no traceback."""
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.composition.shell import Result, Shell
+
+from remembrancer.composition import embedded
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+COMMANDS = {
+    "init": ["init"],
+    "import": ["import", "notes.md"],
+    "remember": ["remember", "some words"],
+    "correct": ["correct", UNKNOWN, "--text", "x", "--reason", "edited"],
+    "erase": ["erase", UNKNOWN, "--reason", "edited"],
+    "recall": ["recall", "words"],
+    "pack": ["pack", "s", "plan", "words"],
+    "replay": ["replay", "s", "plan"],
+    "reindex": ["reindex"],
+    "status": ["status"],
+    "doctor": ["doctor"],
+}
+THAT_MAKE_ONE = {"init", "import", "remember"}
+
+
+@pytest.fixture(params=COMMANDS)
+def command(request: pytest.FixtureRequest, shell: Shell) -> list[str]:
+    (shell.folder / "notes.md").write_text("# Note\nWords.\n")
+    return COMMANDS[request.param]
+
+
+def _refused(shell: Shell, command: list[str], *, status: int, told: str) -> None:
+    plain, data = shell(*command), shell(*command, "--json")
+
+    for done in (plain, data):
+        assert done.status == status, done
+        assert "Traceback" not in done.err + done.out
+    assert plain.out == ""
+    assert plain.err.startswith("error: ")
+    assert told in " ".join(plain.err.split())
+    assert told in data.data["error"]["message"]
+    assert set(data.data["error"]) == {"type", "message", "retry", "fields"}
+
+
+def _a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _a_text_file(path: Path) -> None:
+    path.write_text("Dear diary, " * 1000)
+
+
+def _anothers_database(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+
+
+def _from_a_newer_release(path: Path) -> None:
+    embedded(path).close()
+    connection = apsw.Connection(str(path))
+    connection.pragma("user_version", 999)
+    connection.close()
+
+
+def _cut_short(path: Path) -> None:
+    embedded(path).close()
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+@pytest.mark.parametrize(
+    ("made", "status", "told"),
+    [
+        (_a_folder, 2, "is a folder; name a file in it"),
+        (_a_text_file, 1, "is not a SQLite database"),
+        (_anothers_database, 1, "is a database of another program"),
+        (_from_a_newer_release, 1, "upgrade remembrancer"),
+        (_cut_short, 1, "is damaged"),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)).strip("_"),
+)
+def test_a_file_that_is_no_memory_of_ours(
+    shell: Shell, command: list[str], made: Callable[[Path], None], status: int, told: str
+) -> None:
+    path = shell.folder / "memory.db"
+    made(path)
+    before = path.read_bytes() if path.is_file() else None
+
+    _refused(shell, command, status=status, told=told)
+
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_missing_memory_is_named_with_what_to_do(shell: Shell, command: list[str]) -> None:
+    if command[0] in THAT_MAKE_ONE:
+        assert shell(*command).status == 0
+        return
+
+    _refused(shell, command, status=2, told="make one with `remembrancer init`")
+    assert not (shell.folder / "memory.db").exists()
+
+
+def test_a_missing_folder_is_not_made(shell: Shell, command: list[str]) -> None:
+    told = "create it" if command[0] in THAT_MAKE_ONE else "remembrancer init"
+
+    _refused(shell, [*command, "--db", "no/memory.db"], status=2, told=told)
+    assert not (shell.folder / "no").exists()
+
+
+def test_wrong_settings_are_named(shell: Shell, command: list[str]) -> None:
+    (shell.folder / "remembrancer.toml").write_text("[store]\npth = 'x'")
+
+    _refused(shell, command, status=2, told="setting store.pth: is unknown; known are backend")
+
+
+def test_a_missing_settings_file_is_named(shell: Shell, command: list[str]) -> None:
+    _refused(
+        shell, [*command, "--config", "no.toml"], status=2, told="there is no such settings file"
+    )
+
+
+def test_an_unknown_option_is_wrong_use(shell: Shell, command: list[str]) -> None:
+    plain, data = shell(*command, "--nope"), shell(*command, "--nope", "--json")
+
+    assert (plain.status, data.status) == (2, 2)
+    assert "No such option" in plain.err
+    assert "No such option" in data.data["error"]["message"]
+
+
+def test_every_command_answers_in_json(shell: Shell, command: list[str]) -> None:
+    shell("init")
+    entry_id = shell.json("remember", "some words")["entry_id"]
+    shell("pack", "s", "plan", "words")
+    given = [entry_id if one == UNKNOWN else one for one in command]
+
+    done = shell(*given, "--json")
+
+    assert done.status == 0, done
+    assert isinstance(json.loads(done.out), dict | list)
+    assert done.err == ""
+
+
+def test_every_command_explains_itself(shell: Shell, command: list[str]) -> None:
+    done = shell(command[0], "--help")
+
+    assert done.status == 0
+    assert f"remembrancer {command[0]}" in done.out or "Usage" in done.out
+
+
+@pytest.mark.parametrize("arguments", [[], ["nope"], ["--nope"]], ids=str)
+def test_no_command_is_wrong_use(shell: Shell, arguments: list[str]) -> None:
+    done = shell(*arguments)
+
+    assert done.status == 2
+    assert "Traceback" not in done.err + done.out
+    assert "Usage" in done.err + done.out
+
+
+# -- Files that may only be read ---------------------------------------------
+
+
+@pytest.fixture
+def guarded(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """A memory whose file may not be written, also by whoever may write everything."""
+    shell("remember", "some words")
+    shell("pack", "s", "plan", "words")
+    path = shell.folder / "memory.db"
+    path.chmod(stat.S_IRUSR)
+    real = os.access
+
+    def access(asked: str | Path, mode: int) -> bool:
+        return not (Path(asked) == Path("memory.db") and mode & os.W_OK) and real(asked, mode)
+
+    monkeypatch.setattr(os, "access", access)
+    return shell
+
+
+@pytest.mark.parametrize("command", ["recall", "replay", "status", "doctor"])
+def test_reading_works_where_writing_is_not_allowed(guarded: Shell, command: str) -> None:
+    done = guarded(*COMMANDS[command])
+
+    assert (done.status, done.err if command != "replay" else "") == (0, "")
+
+
+@pytest.mark.parametrize("command", ["remember", "reindex", "pack"])
+def test_writing_says_that_it_is_not_allowed(guarded: Shell, command: str) -> None:
+    arguments = [one if one != "plan" else "other" for one in COMMANDS[command]]
+
+    _refused(guarded, arguments, status=1, told="read-only; open it where it may be written")
+
+
+# -- Files that reading alone can't open -------------------------------------
+
+
+@pytest.mark.parametrize("command", ["recall", "status"])
+def test_an_empty_file_becomes_a_memory_also_by_a_question(shell: Shell, command: str) -> None:
+    (shell.folder / "memory.db").touch()
+
+    assert shell(*COMMANDS[command]).status == 0
+
+
+@pytest.mark.parametrize("command", ["recall", "replay", "status"])
+def test_a_file_of_an_older_schema_is_brought_up_by_a_question(shell: Shell, command: str) -> None:
+    shell("remember", "some words")
+    shell("pack", "s", "plan", "words")
+    connection = apsw.Connection(str(shell.folder / "memory.db"))
+    connection.execute("UPDATE schema_info SET scripts_sha256 = 'older'")
+    connection.close()
+
+    done: Result = shell(*COMMANDS[command])
+
+    assert done.status == 0, done
+    assert "words" in done.out or command == "status"

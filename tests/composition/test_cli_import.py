@@ -1,0 +1,137 @@
+"""``import`` on the command line."""
+
+import pytest
+from tests.composition.shell import Shell
+
+DOCUMENT = "# Setup\nInstall it.\n\n## Linux\nUse the package.\n"
+
+
+@pytest.fixture
+def filled(shell: Shell) -> Shell:
+    folder = shell.folder / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text(DOCUMENT)
+    (folder / "b.txt").write_text("Plain words.")
+    return shell
+
+
+def _counts(shell: Shell, *paths: str) -> dict[str, int]:
+    data = shell.json("import", *(paths or ("docs",)))
+    counts = {key: one if isinstance(one, int) else len(one) for key, one in data.items()}
+    return {key: count for key, count in counts.items() if count}
+
+
+def test_each_section_is_an_entry_with_path_and_heading(filled: Shell) -> None:
+    data = filled.json("import", "docs")
+
+    assert {(one["path"], one["heading"]) for one in data["added"]} == {
+        ("a.md", "Setup"),
+        ("a.md", "Setup > Linux"),
+        ("b.txt", ""),
+    }
+    [found] = filled.json("recall", "package", "--limit", "1")["entries"]
+    assert found["metadata"]["path"] == "a.md"
+    assert found["kind"] == "document"
+
+
+def test_importing_again_changes_nothing(filled: Shell) -> None:
+    first, second = _counts(filled), _counts(filled)
+    done = filled("import", "docs")
+
+    assert (first, second) == ({"added": 3}, {"unchanged": 3})
+    assert done.out == ("0 added, 0 corrected, 3 unchanged, 0 vanished, 0 files not read.\n")
+    assert filled.json("status")["events"] == 3
+
+
+def test_an_edited_section_becomes_a_correction(filled: Shell) -> None:
+    _counts(filled)
+    (filled.folder / "docs" / "a.md").write_text(DOCUMENT.replace("package", "hammer"))
+
+    assert _counts(filled) == {"corrected": 1, "unchanged": 2}
+    [found] = filled.json("recall", "hammer", "--limit", "1")["entries"]
+    assert found["version"] == 2
+
+
+def test_a_vanished_section_is_reported_and_kept(filled: Shell) -> None:
+    _counts(filled)
+    (filled.folder / "docs" / "b.txt").unlink()
+
+    done = filled("import", "docs")
+
+    assert done.status == 0
+    assert "1 vanished" in done.out
+    assert "Vanished, and kept" in done.out
+    assert "b.txt" in done.out
+    assert filled.json("recall", "plain", "--limit", "1")["entries"]
+
+
+def test_an_erased_section_is_not_brought_back(filled: Shell) -> None:
+    data = filled.json("import", "docs")
+    erased = next(one["entry_id"] for one in data["added"] if one["path"] == "b.txt")
+    filled("erase", erased, "--reason", "user_request")
+
+    assert _counts(filled) == {"erased": 1, "unchanged": 2}
+
+
+def test_what_cannot_be_read_is_a_finding_and_the_rest_is_imported(filled: Shell) -> None:
+    folder = filled.folder / "docs"
+    (folder / "latin.md").write_bytes(b"caf\xe9 au lait")
+    (folder / "binary.md").write_bytes(b"\x00\x01\x02" * 100)
+    (folder / "empty.md").write_bytes(b"")
+
+    done = filled("import", "docs", "--json")
+
+    assert done.status == 1
+    assert len(done.data["added"]) == 3
+    problems = {one["path"]: one["fault"] for one in done.data["problems"]}
+    assert set(problems) == {"latin.md", "binary.md", "empty.md"}
+    shown = filled("import", "docs")
+    assert shown.status == 1
+    assert "Not read" in shown.out
+    assert "Traceback" not in shown.err
+
+
+@pytest.mark.parametrize("extra", [[], ["also-missing"]], ids=str)
+def test_when_nothing_can_be_read_it_is_wrong_use(shell: Shell, extra: list[str]) -> None:
+    done = shell("import", "missing", *extra)
+
+    assert done.status == 2
+    assert done.err.startswith("error: ")
+    assert "missing" in done.err
+    assert "check the path" in done.err
+
+
+def test_one_missing_path_beside_a_good_one_is_a_finding(filled: Shell) -> None:
+    done = filled("import", "docs", "missing", "--json")
+
+    assert done.status == 1
+    assert len(done.data["added"]) == 3
+    assert [one["path"] for one in done.data["problems"]] == ["missing"]
+
+
+def test_ids_are_whole_and_lines_fit_a_screen(filled: Shell) -> None:
+    _counts(filled)
+    (filled.folder / "docs" / "a.md").write_text(DOCUMENT.replace("package", "x" * 200))
+
+    done = filled("import", "docs")
+
+    found = filled.json("recall", "x" * 200, "--limit", "1")["entries"][0]["entry_id"]
+    assert found in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_labels_can_be_chosen(filled: Shell) -> None:
+    filled.json("import", "docs", "--scope", "docs/v1", "--kind", "manual", "--owner", "bob")
+
+    [found] = filled.json("recall", "plain", "--owner", "bob", "--scope", "docs", "--limit", "1")[
+        "entries"
+    ]
+
+    assert (found["scope"], found["kind"]) == ("docs/v1", "manual")
+
+
+def test_a_wrong_label_is_refused_before_anything_is_read(filled: Shell) -> None:
+    done = filled("import", "docs", "--scope", "a//b", "--json")
+
+    assert done.status == 2
+    assert filled.json("status")["entries"] == 0

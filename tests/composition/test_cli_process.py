@@ -1,0 +1,140 @@
+"""The command line as a process: pipes, locks, a death in between, odd terminals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.composition.shell import COMMAND, Shell
+
+from remembrancer.composition import embedded
+from remembrancer.composition.cli.app import app
+from remembrancer.domain import NewEntry, Sensitivity
+
+
+def test_status_and_streams_are_those_of_a_process(shell: Shell) -> None:
+    made = shell.process("init")
+    refused = shell.process("recall", "x", "--limit", "many")
+    missing = shell.process("status", "--db", "no.db")
+    asked = shell.process("recall", "x", "--json")
+
+    assert (made.status, made.out, made.err) == (0, "memory.db is ready: 0 entries.\n", "")
+    assert (refused.status, refused.out) == (2, "")
+    assert "Traceback" not in refused.err
+    assert (missing.status, missing.err[:6]) == (2, "error:")
+    assert (asked.status, asked.data["entries"]) == (0, [])
+
+
+def test_there_are_as_many_commands_as_promised() -> None:
+    names = {one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands}
+
+    assert {"init", "import", "remember", "correct", "erase", "recall", "pack"} <= names
+    assert {"replay", "reindex", "status", "doctor"} <= names
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(shell: Shell) -> None:
+    with embedded(shell.folder / "memory.db") as memory:
+        memory.remember_many(
+            [
+                NewEntry(
+                    tenant="local",
+                    owner="me",
+                    scope="notes",
+                    text=f"invoice {number} " * 60,
+                    sensitivity=Sensitivity.INTERNAL,
+                )
+                for number in range(400)
+            ]
+        )
+    asked = [*COMMAND, "recall", "invoice", "--limit", "400", "--json"]
+
+    with subprocess.Popen(
+        asked, cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        told = process.stderr.read()
+
+    assert (process.returncode, told) == (0, b"")
+
+
+def test_a_locked_memory_says_to_try_later(shell: Shell) -> None:
+    with (
+        embedded(shell.folder / "memory.db") as memory,
+        memory._container.store().transactions.begin(),
+    ):
+        done = shell.process("remember", "x", "--json", REMEMBRANCER_STORE__BUSY_TIMEOUT_S="0.2")
+        read = shell.process("status", REMEMBRANCER_STORE__BUSY_TIMEOUT_S="0.2")
+
+    assert done.status == 1
+    assert done.data["error"]["type"] == "StoreUnavailableError"
+    assert done.data["error"]["retry"] == "later"
+    assert "try again later" in done.data["error"]["message"]
+    assert read.status == 0
+
+
+def test_after_a_death_in_between_reading_still_works(shell: Shell) -> None:
+    """The write-ahead log that a killed process leaves is recovered by a mere question."""
+    script = (
+        "import os, signal, sys\n"
+        "from remembrancer.composition.cli.app import run\n"
+        "from remembrancer.composition import embedded\n"
+        "from remembrancer.domain import NewEntry, Sensitivity\n"
+        "memory = embedded('memory.db')\n"
+        "memory.remember(NewEntry(tenant='local', owner='me', scope='notes', text='last words',"
+        " sensitivity=Sensitivity.INTERNAL))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    died = subprocess.run([sys.executable, "-c", script], cwd=shell.folder, check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert (shell.folder / "memory.db-wal").stat().st_size > 0
+
+    done = shell.process("recall", "words", "--json")
+
+    assert [one["text"] for one in done.data["entries"]] == ["last words"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_the_characters_gets_their_escapes(shell: Shell, encoding: str) -> None:
+    shell.process("remember", "日本語 naïve [brackets]", "--subject", "名前")
+
+    plain = shell.process("recall", "日本語", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    data = shell.process("recall", "日本語", "--json", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+
+    assert (plain.status, data.status) == (0, 0)
+    assert "\\u65e5" in plain.out
+    assert json.loads(data.out)["entries"][0]["text"] == "日本語 naïve [brackets]"
+
+
+def test_a_path_that_is_not_utf8_is_no_traceback(shell: Shell) -> None:
+    folder = os.fsencode(shell.folder) + b"/\xff"
+
+    missing = subprocess.run(
+        [*COMMAND, "init", "--db", folder + b"/m.db"], capture_output=True, check=False
+    )
+
+    assert missing.returncode == 2
+    assert missing.stderr.startswith(b"error: ")
+    assert b"Traceback" not in missing.stderr
+
+
+def test_an_interrupt_is_no_traceback(shell: Shell) -> None:
+    asked = [*COMMAND, "remember", "-"]
+    with subprocess.Popen(
+        asked, cwd=shell.folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        database = Path(shell.folder / "memory.db")
+        while not database.exists() and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+
+    assert process.returncode == 1
+    assert b"interrupted" in told
+    assert b"Traceback" not in told

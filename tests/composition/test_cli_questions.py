@@ -1,0 +1,217 @@
+"""``recall``, ``pack`` and ``replay`` on the command line."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.composition.shell import Shell
+
+ASKED = ("recall", "invoice service")
+
+
+@pytest.fixture
+def filled(shell: Shell) -> Shell:
+    shell("init")
+    (shell.folder / "notes.md").write_text(
+        "".join(f"# Part {number}\nThe invoice service, part {number}.\n" for number in range(40))
+    )
+    shell("import", "notes.md")
+    return shell
+
+
+def test_a_person_reads_texts_with_their_ids_below(filled: Shell) -> None:
+    done = filled(*ASKED, "--limit", "3")
+
+    assert done.status == 0
+    assert done.out.startswith("3 found, hybrid\n")
+    ids = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", done.out)
+    assert len(ids) == 3
+    assert "notes.md" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_explaining_shows_ranks_scores_and_what_was_left_out(filled: Shell) -> None:
+    done = filled(*ASKED, "--limit", "3", "--explain")
+
+    assert done.status == 0
+    assert "How they were found: hybrid" in done.out
+    assert len(re.findall(r"^ \d +[0-9a-f-]{36} +0\.\d{5} +\d+  ", done.out, re.MULTILINE)) == 3
+    assert "Left out: 37 candidates" in done.out
+    assert len(re.findall(r"^ [0-9a-f-]{36} +rank", done.out, re.MULTILINE)) == 10
+    assert "... and 27 more" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_a_program_gets_all_of_it(filled: Shell) -> None:
+    found = filled.json(*ASKED, "--limit", "3")
+
+    assert (found["mode"], found["mode_reason"]) == ("hybrid", "")
+    assert len(found["entries"]) == 3
+    assert found["left_out_count"] == len(found["left_out"]) == 37
+    first = found["entries"][0]
+    assert {"entry_id", "version", "text", "score", "ranks", "metadata", "digest"} <= set(first)
+    assert set(first["ranks"]) == {"dense_rank", "dense_score", "sparse_rank", "sparse_score"}
+    assert found["embedding_tuple"]["dimensions"] == 256
+
+
+def test_words_alone_are_said_to_be(filled: Shell) -> None:
+    done = filled(*ASKED, "--sparse", "--limit", "1")
+
+    assert done.out.startswith("1 found, sparse (legacy_candidate_selection)\n")
+
+
+def test_markup_and_controls_in_a_text_are_shown_as_they_are(shell: Shell) -> None:
+    shell("remember", "[bold]invoice[/] \x1b[31m red \u202e evil :smile:")
+
+    done = shell("recall", "invoice", "--explain")
+
+    assert "[bold]invoice[/]" in done.out
+    assert ":smile:" in done.out
+    assert "\x1b" not in done.out
+    assert "\u202e" not in done.out
+
+
+def test_core_people_and_the_past_can_be_asked_for(shell: Shell) -> None:
+    shell("remember", "stand by it", "--kind", "core")
+    shell("remember", "likes tea", "--subject", "Ana")
+
+    core = shell.json("recall", "--kind", "core")
+    people = shell.json("recall", "tea", "--kind", "people", "--subject", "ana")
+    past = shell.json("recall", "tea", "--kind", "historical", "--as-of", "2001-01-01T00:00:00Z")
+    future = shell.json(
+        "recall", "tea", "--kind", "historical", "--as-of", "2999-01-01T00:00:00+09:00"
+    )
+
+    assert [one["text"] for one in core["entries"]] == ["stand by it"]
+    assert core["mode"] == "listed"
+    assert [one["text"] for one in people["entries"]] == ["likes tea"]
+    assert past["entries"] == []
+    assert "likes tea" in [one["text"] for one in future["entries"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--as-of", "yesterday"], "--as-of: must be a time with its zone"),
+        (["--as-of", "2026-01-01T00:00:00"], "--as-of: must be a time with its zone"),
+        (["--as-of", "2026-01-01T00:00:00Z"], "RecallQuery.as_of: goes with kind historical"),
+        (["--kind", "historical"], "RecallQuery.as_of: goes with kind historical"),
+        (["--kind", "people"], "RecallQuery.subjects: must name somebody"),
+        (["--kind", "nope"], "Invalid value for '--kind'"),
+        (["--limit", "0"], "RecallQuery.limit"),
+        (["--limit", "many"], "Invalid value for '--limit'"),
+        (["--ceiling", "secret"], "sensitivity: must be one of"),
+        (["--scope", "/"], "RecallQuery.scopes: must be names joined"),
+        (["--nope"], "No such option: --nope"),
+    ],
+    ids=str,
+)
+def test_a_question_out_of_bounds_is_wrong_use(
+    shell: Shell, arguments: list[str], told: str
+) -> None:
+    shell("init")
+
+    done, data = shell("recall", "x", *arguments), shell("recall", "x", *arguments, "--json")
+
+    assert (done.status, data.status) == (2, 2)
+    assert told in " ".join(done.err.split())
+    assert told in data.data["error"]["message"]
+
+
+# -- Packs -------------------------------------------------------------------
+
+
+def test_a_pack_is_the_text_alone_with_a_note_beside_it(filled: Shell) -> None:
+    (filled.folder / "task.txt").write_text("Explain the service.")
+
+    done = filled(
+        *("pack", "s1", "plan", "invoice service", "--budget", "600", "--limit", "3"),
+        *("--item", "0:rules:Be brief:\talways \\[b].", "--require", "rules"),
+        *("--item", "1:task:@task.txt"),
+    )
+
+    assert done.status == 0
+    assert done.out.startswith("Be brief:\talways \\[b].\n\nExplain the service.\n\n")
+    assert done.out.count("<<<memory") == 3
+    assert "of 600 tokens" in done.err
+    again = filled("replay", "s1", "plan")
+    assert (again.status, again.out) == (0, done.out)
+    assert "is what was sent" in again.err
+
+
+def test_a_pack_explains_itself(filled: Shell) -> None:
+    asked = ("pack", "s1", "plan", "invoice service", "--budget", "200", "--explain")
+
+    done, data = filled(*asked), filled.json(*asked)
+
+    assert "Selected: hybrid" in done.out
+    assert "Left out: 30 candidates" in done.out
+    assert "Selected or given, but not in the pack" in done.out
+    assert "budget" in done.out
+    assert data["tokens"] <= data["token_budget"] == 200
+    assert {one["reason"] for one in data["omitted"]} == {"budget"}
+    assert len(data["selection"]["entries"]) == 10
+    assert len(data["included"]) + len(data["omitted"]) == 10
+    assert data["number"] == 1
+
+
+def test_a_replay_that_differs_is_a_finding(filled: Shell) -> None:
+    pack = filled.json("pack", "s1", "plan", "invoice service", "--limit", "2")
+    gone, kept = pack["included"]
+    filled("erase", gone, "--reason", "user_request")
+
+    done, data = filled("replay", "s1", "plan"), filled("replay", "s1", "plan", "--json")
+
+    assert (done.status, data.status) == (1, 1)
+    assert f"differs: {gone}: erased\n" in done.out
+    assert kept in done.out
+    assert data.data["differences"] == [{"id": gone, "reason": "erased"}]
+
+
+def test_an_earlier_pack_can_be_replayed(filled: Shell) -> None:
+    first = filled.json("pack", "s1", "plan", "invoice", "--budget", "400")
+    filled.json("pack", "s1", "plan", "invoice", "--budget", "200")
+
+    again = filled.json("replay", "s1", "plan", "--number", "1")
+
+    assert again["digest"] == first["digest"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--budget", "-1"], "token_budget: must be from 0"),
+        (["--item", "rules"], "--item: must be LAYER:ID:TEXT"),
+        (["--item", "x:rules:text"], "--item: must be LAYER:ID:TEXT"),
+        (["--item", "²:rules:text"], "--item: must be LAYER:ID:TEXT"),
+        (["--item", "3:rules:text"], "ContextItem.layer"),
+        (["--item", "0::text"], "ContextItem.id"),
+        (["--item", "0:rules:"], "ContextItem.text: must not be blank"),
+        (["--item", "0:a:@missing.txt"], "can't be read as UTF-8: FileNotFoundError"),
+        (["--item", "0:a:@binary"], "can't be read as UTF-8: UnicodeDecodeError"),
+        (["--item", "0:a:x", "--item", "1:a:y"], "ids must differ"),
+        (["--item", "0:a:x", "--require", "b"], "--require: no --item has the id b"),
+        (["--item", "0:a:" + "x " * 999, "--require", "a", "--budget", "50"], "a"),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_a_pack_that_cannot_be_made_is_wrong_use(
+    shell: Shell, arguments: list[str], told: str
+) -> None:
+    Path("binary").write_bytes(b"\xff\xfe")
+    shell("init")
+
+    done = shell("pack", "s1", "plan", "x", *arguments, "--json")
+
+    assert done.status == 2
+    assert told in done.data["error"]["message"]
+
+
+@pytest.mark.parametrize("arguments", [["s2", "plan"], ["s1", "plan", "--number", "9"]])
+def test_what_was_never_packed_cannot_be_replayed(filled: Shell, arguments: list[str]) -> None:
+    filled.json("pack", "s1", "plan", "invoice")
+
+    done = filled("replay", *arguments, "--json")
+
+    assert done.status == 2
+    assert done.data["error"]["type"] in {"UnknownSelectionError", "UnknownPackError"}

@@ -1,0 +1,71 @@
+"""``status``, ``doctor`` and ``reindex`` on the command line."""
+
+import pytest
+from tests.composition.shell import Shell
+
+
+@pytest.fixture
+def filled(shell: Shell) -> Shell:
+    for text in ("the invoice service", "the storage of words"):
+        shell("remember", text)
+    return shell
+
+
+def test_status_counts(filled: Shell) -> None:
+    done, data = filled("status"), filled.json("status")
+
+    assert done.status == 0
+    assert "versions found by vector" in done.out
+    assert {key: data[key] for key in ("entries", "events", "dense")} == {
+        "entries": 2,
+        "events": 2,
+        "dense": "ready",
+    }
+    [index] = data["indexes"]
+    assert (index["state"], index["embedding_tuple"]["dimensions"]) == ("active", 256)
+
+
+def test_doctor_finds_nothing_wrong(filled: Shell) -> None:
+    done, data = filled("doctor"), filled.json("doctor")
+
+    assert done.status == 0
+    assert all(one["ok"] for one in data)
+    assert "wordllama" in done.out
+
+
+def test_the_configured_space_is_built_beside_the_old(
+    filled: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMEMBRANCER_EMBEDDER__DIMENSIONS", "64")
+
+    done = filled("reindex")
+
+    assert done.status == 0
+    assert "Index 2 answers now: 2 vectors of" in done.out
+    assert "(64 dimensions)" in done.out
+    assert "Retired and kept: index 1" in done.out
+    found = filled.json("recall", "invoice")
+    assert found["mode"] == "hybrid"
+    assert found["embedding_tuple"]["dimensions"] == 64
+
+
+def test_retired_indexes_can_be_dropped_and_words_rebuilt(filled: Shell) -> None:
+    data = filled.json("reindex", "--words", "--drop-retired")
+
+    assert (data["vectors"], data["retired"], data["resumed_from"]) == (2, [], 0)
+    assert data["index"]["state"] == "active"
+    assert len(filled.json("status")["indexes"]) == 1
+
+
+def test_without_a_model_nothing_can_be_built(
+    filled: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMEMBRANCER_EMBEDDER__PROVIDER", "none")
+
+    done = filled("reindex")
+    found, checked = filled.json("recall", "invoice"), filled("doctor")
+
+    assert (done.status, "embedder" in done.err) == (2, True)
+    assert (found["mode"], found["mode_reason"]) == ("sparse", "no_embedder_for_index")
+    assert checked.status == 1
+    assert "reindex" in checked.out
