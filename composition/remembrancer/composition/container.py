@@ -39,7 +39,7 @@ from remembrancer.composition.settings import (
     StoreSettings,
 )
 from remembrancer.composition.store import Store, open_store
-from remembrancer.domain.errors import NotAdmittedError
+from remembrancer.domain.errors import NotAdmittedError, StoreReadOnlyError
 
 if TYPE_CHECKING:
     from remembrancer.application.document_vectors import RemoteDocuments
@@ -75,7 +75,8 @@ def _preparation(
         preparation, watch = admitted_preparation(
             RemoteSettings.of(settings), admission, store, clock=clock, randomness=randomness
         )
-    except NotAdmittedError:
+    except (NotAdmittedError, StoreReadOnlyError):
+        # In a store that can't be written nothing could be reserved.
         yield None
         return
     watch.start()

@@ -7,30 +7,48 @@ surfaces' contexts end in the log, and what is in flight stops at its next check
 
 from dataclasses import dataclass
 from threading import Event, Thread
+from typing import Protocol
 
-from remembrancer.adapters.admission.admission_source import FolderAdmission
 from remembrancer.adapters.provider.embedding_provider import OpenAICompatibleProvider
 from remembrancer.adapters.worker.anyio_worker import AnyioWorker
 from remembrancer.application.cache_contexts import CacheContexts
 from remembrancer.application.paid_request import PaidRequest
 from remembrancer.application.ports import Clock, Randomness
+from remembrancer.application.ports.admission_source import AdmissionSource
+from remembrancer.application.ports.embedding_provider import EmbeddingProvider
+from remembrancer.application.ports.guards import Guards
 from remembrancer.application.prepare_queries import PrepareQueries
 from remembrancer.application.prepared_queries import PreparedQueries
 from remembrancer.application.remote_indexing import RemoteIndexing
-from remembrancer.composition.remote import RemoteSettings, guards_of, secret_of
+from remembrancer.composition.remote import (
+    RemoteSettings,
+    configuration_of,
+    guards_of,
+    secret_of,
+)
 from remembrancer.composition.store import Store
+from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.errors import NotAdmittedError, RemembrancerError
+from remembrancer.domain.gate import Gate
 from remembrancer.domain.release import AdmittedConfiguration, require_admitted
 
 WATCH_INTERVAL_S = 0.5
 WITHDRAWN = "withdrawn"
 
 
+class Admission(AdmissionSource, Protocol):
+    """An admission that this process can end for itself."""
+
+    def withdraw(self) -> None:
+        """Admit nothing any more in this process."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
     """The parts that exist only under an admission."""
 
-    admission: FolderAdmission
+    admission: Admission
     contexts: CacheContexts
     lookup: PreparedQueries
     preparer: PrepareQueries
@@ -74,13 +92,13 @@ class AdmissionWatch:
     def _holds(self) -> bool:
         try:
             return self._preparation.admission.admitted().digest == self._digest
-        except NotAdmittedError:
+        except Exception:  # noqa: BLE001  # an admission that can't be read is none
             return False
 
 
 def admitted_preparation(
     remote: RemoteSettings,
-    admission: FolderAdmission,
+    admission: Admission,
     store: Store,
     *,
     clock: Clock,
@@ -92,9 +110,38 @@ def admitted_preparation(
         NotAdmittedError: it admits nothing; nothing was built.
     """
     admitted = require_admitted(admission.admitted())
-    configuration = admitted.configuration
-    provider = _provider(remote)
-    guards = guards_of(remote, warm=True)
+    provider, guards = provider_of(remote), guards_of(remote, warm=True)
+    if configuration_of(remote, guards).digest != admitted.digest:
+        # The settings have changed since they were read: these parts would be another's.
+        raise NotAdmittedError(tuple(gate.value for gate in Gate))
+    preparation = preparation_under(
+        admission,
+        admitted.configuration,
+        provider=provider,
+        guards=guards,
+        destination=provider.destination,
+        store=store,
+        clock=clock,
+        randomness=randomness,
+    )
+    return preparation, AdmissionWatch(preparation, admitted)
+
+
+def preparation_under(  # every part that differs between the real thing and a rehearsal
+    admission: Admission,
+    configuration: Configuration,
+    *,
+    provider: EmbeddingProvider,
+    guards: Guards,
+    destination: str,
+    store: Store,
+    clock: Clock,
+    randomness: Randomness,
+) -> Preparation:
+    """Wire lookup, preparer and remote indexing.
+
+    They ask ``admission`` each time, and work while it admits exactly ``configuration``.
+    """
     lookup = PreparedQueries(
         clock=clock, secret=store.secret.secret(), configuration=configuration
     )
@@ -106,7 +153,7 @@ def admitted_preparation(
         randomness=randomness,
         worker=AnyioWorker(),
     )
-    preparation = Preparation(
+    return Preparation(
         admission=admission,
         contexts=contexts,
         lookup=lookup,
@@ -115,7 +162,7 @@ def admitted_preparation(
             contexts=contexts,
             prepared=lookup,
             guards=guards,
-            destination=provider.destination,
+            destination=destination,
             paid_request=paid_request,
             clock=clock,
             worker=AnyioWorker(),
@@ -124,16 +171,16 @@ def admitted_preparation(
             admission=admission,
             configuration=configuration,
             guards=guards,
-            destination=provider.destination,
+            destination=destination,
             keys=lookup.keys,
             paid_request=paid_request,
             clock=clock,
         ),
     )
-    return preparation, AdmissionWatch(preparation, admitted)
 
 
-def _provider(remote: RemoteSettings) -> OpenAICompatibleProvider:
+def provider_of(remote: RemoteSettings) -> OpenAICompatibleProvider:
+    """Return the provider's adapter; nothing is connected, nor is an HTTP client loaded."""
     provider = remote.provider
     return OpenAICompatibleProvider(
         url=provider.url,

@@ -12,6 +12,8 @@ from remembrancer.application.ports.admission_source import (
 )
 from remembrancer.application.ports.clock import Clock
 from remembrancer.domain.configuration import Configuration
+from remembrancer.domain.errors import NotAdmittedError
+from remembrancer.domain.gate import Gate
 from remembrancer.domain.release import (
     AdmissionRefusal,
     AdmittedConfiguration,
@@ -31,10 +33,13 @@ class MemoryAdmission(AdmissionSource, EvidenceSource):
         self._configuration = configuration
         self._evidence = list(evidence)
         self._decided: AdmittedConfiguration | None = None
+        self._withdrawn = False
 
     @override
     def admitted(self) -> AdmittedConfiguration:
         with self._lock:
+            if self._withdrawn:
+                raise NotAdmittedError(tuple(gate.value for gate in Gate))
             if self._decided is None:
                 decision = admit(self._configuration, self._evidence, at=self._clock.now())
                 if isinstance(decision, AdmissionRefusal):
@@ -64,3 +69,8 @@ class MemoryAdmission(AdmissionSource, EvidenceSource):
         with self._lock:
             self._configuration = configuration
             self._decided = None
+
+    def withdraw(self) -> None:
+        """Admit nothing any more."""
+        with self._lock:
+            self._withdrawn = True

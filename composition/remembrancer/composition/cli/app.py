@@ -6,11 +6,13 @@ from typing import Any
 
 import typer
 
-from remembrancer.composition.cli import documents, entries, questions, upkeep
+from remembrancer.composition.cli import documents, entries, questions, spending, upkeep
 from remembrancer.composition.cli.output import Output
 from remembrancer.domain.errors import RefusedError, RemembrancerError, SettingsError
 
 OK, FINDING, WRONG_USE = 0, 1, 2
+_INTERRUPTED = 130
+"""What Typer makes of a KeyboardInterrupt."""
 
 # The base of Click's errors.  Newer releases of Typer bring a Click of their own, so it can't be
 # had by `import click`; no name of it is public in both.
@@ -31,6 +33,8 @@ app.command()(entries.erase)
 app.command()(questions.recall)
 app.command()(questions.pack)
 app.command()(questions.replay)
+app.command()(spending.prepare)
+app.add_typer(spending.spend_app, name="spend")
 app.command()(upkeep.reindex)
 app.command()(upkeep.status)
 app.command()(upkeep.doctor)
@@ -60,9 +64,11 @@ def run(arguments: list[str]) -> int:
         out.wrong_use(error)
         return WRONG_USE
     except (typer.Abort, KeyboardInterrupt):
-        out.note("interrupted; nothing was left half done")
-        return FINDING
+        status = _INTERRUPTED
     except BrokenPipeError:
         out.hang_up()
         return OK
+    if status == _INTERRUPTED:
+        out.note("interrupted; nothing was left half done")
+        return FINDING
     return status if isinstance(status, int) else OK

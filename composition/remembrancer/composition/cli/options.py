@@ -1,7 +1,7 @@
 """Options that several commands share, and the session they open."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,19 +89,25 @@ def opened(
             problem=f"there is no memory at {path}; make one with `remembrancer init`, or name "
             "another file with --db",
         )
-    with _assembled(settings, read_settings(db, config)) as memory:
+
+    def reread() -> Settings:
+        return read_settings(db, config, read_only=read_only)
+
+    with _assembled(settings, read_settings(db, config), reread) as memory:
         yield Opened(memory, settings, Output(as_json=as_json))
 
 
-def _assembled(settings: Settings, as_configured: Settings) -> Remembrancer:
+def _assembled(
+    settings: Settings, as_configured: Settings, reread: Callable[[], Settings]
+) -> Remembrancer:
     try:
-        return assembled(settings)
+        return assembled(settings, reread=reread)
     except StoreReadOnlyError:
         # A command that only reads met a file that has first to be brought to this release's
         # schema: open it for writing where that is allowed.
         if as_configured.store.read_only:
             raise
-        return assembled(as_configured)
+        return assembled(as_configured, reread=reread)
 
 
 def sensitivity_of(name: str | None, default: Sensitivity) -> Sensitivity:

@@ -1,0 +1,226 @@
+"""Commands that spend, or say what was spent: ``prepare``, ``spend``, ``spend reconcile``."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import typer
+
+from remembrancer.composition.cli.options import (
+    AsJson,
+    Ceiling,
+    Config,
+    Db,
+    Owner,
+    Principal,
+    Scopes,
+    Tenant,
+    opened,
+    text_of,
+)
+from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.questions import Kind, Limit, context_of, query_of
+from remembrancer.domain.errors import InvalidInputError, NotAdmittedError
+from remembrancer.domain.money import usd_text
+from remembrancer.domain.recall import RecallKind
+
+if TYPE_CHECKING:
+    from remembrancer.application.ports.ledger_repository import SpendOfDay
+    from remembrancer.application.prepare_queries import PreparationReport
+
+spend_app = typer.Typer(help="What was spent, and what an operator can correct.")
+
+
+def prepare(
+    questions: Annotated[
+        list[str], typer.Argument(metavar="QUESTION...", help="At most four; - reads one.")
+    ],
+    kind: Kind = RecallKind.DELIBERATE,
+    limit: Limit = 10,
+    subject: Annotated[
+        list[str] | None,
+        typer.Option("--subject", help="Whom or what all of them are about; repeatable."),
+    ] = None,
+    tenant: Tenant = None,
+    owner: Owner = None,
+    principal: Principal = None,
+    scope: Scopes = None,
+    ceiling: Ceiling = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turn questions into query vectors through the admitted provider; this costs money.
+
+    Exit status 1 if none of them became usable.
+    """
+    with opened(db, config, as_json=as_json) as session:
+        asked = {
+            "tenant": tenant,
+            "owner": owner,
+            "principal": principal,
+            "scope": scope,
+            "ceiling": ceiling,
+            "kind": kind,
+            "limit": limit,
+            "subject": subject,
+            "as_of": None,
+            "sparse": False,
+        }
+        queries = [query_of(session, text_of(one), asked) for one in questions]
+        try:
+            with session.out.progress("preparing"):
+                report = session.memory.prepare(
+                    queries,
+                    context_of(session),
+                    tenant=tenant or session.identity.tenant,
+                    owner=owner or session.identity.owner,
+                )
+        except NotAdmittedError as error:
+            # Nothing wrong with the command: the gates aren't open (yet).
+            session.out.error(error)
+            raise typer.Exit(1) from None
+        _show_report(session.out, report)
+    if not any(outcome.is_usable for outcome in report.outcomes):
+        raise typer.Exit(1)
+
+
+@spend_app.callback(invoke_without_command=True)
+def spend(
+    call: typer.Context,
+    tenant: Tenant = None,
+    owner: Owner = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="First UTC day, such as 2030-01-31.")
+    ] = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was spent, by owner and UTC day."""
+    if call.invoked_subcommand is not None:
+        return
+    with opened(db, config, as_json=as_json, read_only=True) as session:
+        who = tenant or session.identity.tenant
+        days = session.memory.spend(tenant=who, owner=owner, since=since)
+        if as_json:
+            session.out.data([_day_data(day) for day in days])
+        elif days:
+            session.out.table(f"Spend of {who}, in USD", _COLUMNS, map(_day_row, days))
+        else:
+            session.out.line("Nothing was spent.")
+
+
+@spend_app.command()
+def reconcile(
+    reservation: Annotated[str, typer.Argument(help="The reservation's id.")],
+    charged: Annotated[
+        int, typer.Option("--charged", help="The new charge, in quanta of 0.000001 USD.")
+    ],
+    evidence: Annotated[
+        Path,
+        typer.Option(
+            "--evidence",
+            help="JSON file with reservation_id, stated_quanta and provider_statement.",
+        ),
+    ],
+    by: Annotated[str, typer.Option("--by", help="Who vouches for the evidence.")],
+    tenant: Tenant = None,
+    owner: Owner = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lower an unknown charge to what the provider states; its digest goes on record."""
+    with opened(db, config, as_json=as_json) as session:
+        known = session.memory.reconcile(
+            _uuid(reservation),
+            tenant=tenant or session.identity.tenant,
+            owner=owner or session.identity.owner,
+            charged_quanta=charged,
+            evidence=evidence,
+            by=by,
+        )
+        if as_json:
+            session.out.data(
+                {
+                    "reservation_id": str(known.reservation_id),
+                    "state": known.state.value,
+                    "day": known.day,
+                    "reserved_quanta": known.reserved_quanta,
+                    "charged_quanta": known.charged_quanta,
+                }
+            )
+        else:
+            session.out.line(
+                f"{known.reservation_id} of {known.day} is charged "
+                f"{usd_text(known.charged_quanta)} USD now, "
+                f"instead of {usd_text(known.reserved_quanta)}."
+            )
+
+
+_COLUMNS = (
+    "owner", "day", "requests", "reserved", "charged", "unknown", "pending", "ceiling",
+    "requests at most",
+)  # fmt: skip
+
+
+def _day_row(day: "SpendOfDay") -> tuple[object, ...]:
+    return (
+        day.owner,
+        day.day,
+        day.requests,
+        usd_text(day.reserved_quanta),
+        usd_text(day.charged_quanta),
+        _some(day.unknown_quanta, day.unknown),
+        _some(day.pending_quanta, day.pending),
+        usd_text(day.ceiling_quanta),
+        day.ceiling_requests,
+    )
+
+
+def _some(quanta: int, requests: int) -> str:
+    return f"{usd_text(quanta)} ({requests})" if requests else "-"
+
+
+def _day_data(day: "SpendOfDay") -> dict[str, Any]:
+    data = asdict(day)
+    usd = {
+        name.replace("_quanta", "_usd"): usd_text(amount)
+        for name, amount in data.items()
+        if name.endswith("_quanta")
+    }
+    return {**data, **usd}
+
+
+def _show_report(out: Output, report: "PreparationReport") -> None:
+    if out.as_json:
+        out.data(
+            {
+                "outcomes": [
+                    {"status": one.status.value, "reason": str(one.reason)}
+                    for one in report.outcomes
+                ],
+                "reservation_id": report.reservation_id and str(report.reservation_id),
+                "charged_quanta": report.charged_quanta,
+                "charged_usd": usd_text(report.charged_quanta),
+            }
+        )
+        return
+    rows = [
+        (number, one.status.value, one.reason)
+        for number, one in enumerate(report.outcomes, start=1)
+    ]
+    out.table("What became of them", ("#", "outcome", "why"), rows)
+    if report.reservation_id is not None:
+        out.line(
+            f"Reservation {report.reservation_id}, charged {usd_text(report.charged_quanta)} USD."
+        )
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InvalidInputError(field="reservation", problem="must be a UUID") from None
