@@ -22,7 +22,9 @@ from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder
 from remembrancer.adapters.sqlite.transactions import SqliteTransactions
 from remembrancer.application.load import load
 from remembrancer.application.ports.event_log import EventLog
-from remembrancer.contracts.event_log import EventLogContract, RawRecord, history
+from remembrancer.contracts.event_log import EventLogContract
+from remembrancer.contracts.event_log_examples import history
+from remembrancer.contracts.event_log_rows import RawRecord
 from remembrancer.contracts.rollback import rolled_back
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import StaleStreamError
@@ -203,7 +205,7 @@ from concurrent.futures import ThreadPoolExecutor
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder
-from remembrancer.contracts.event_log import history
+from remembrancer.contracts.event_log_examples import history
 
 path, process, threads, each = Path(sys.argv[1]), *map(int, sys.argv[2:])
 with Database.open(path) as database:

@@ -20,7 +20,7 @@ from typing_extensions import override
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder
-from remembrancer.contracts.event_log import history
+from remembrancer.contracts.event_log_examples import history
 
 SECTOR = 512
 REAL = "unix"

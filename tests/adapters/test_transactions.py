@@ -13,7 +13,7 @@ from remembrancer.adapters.memory.transactions import MemoryTransactions
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder
 from remembrancer.adapters.sqlite.transactions import SqliteTransactions
-from remembrancer.contracts.event_log import history
+from remembrancer.contracts.event_log_examples import history
 from remembrancer.contracts.transactions import Store, TransactionsContract
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from remembrancer.application.ports.event_log import EventLog
 from remembrancer.application.ports.transactions import Transactions
-from remembrancer.contracts.event_log import history
+from remembrancer.contracts.event_log_examples import history
 
 Store = tuple[Transactions, EventLog]
 WAIT_S = 10
