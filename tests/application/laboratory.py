@@ -12,6 +12,18 @@ from typing import Any, TypeVar
 
 import anyio
 import trio.testing
+from tests.application.house import a_context, a_query
+from tests.application.port_faults import (
+    FaultyAdmission,
+    FaultyClock,
+    FaultyGuards,
+    FaultyLedger,
+    FaultyLog,
+    FaultyProvider,
+    FaultyRandomness,
+    InlineWorker,
+    Plan,
+)
 from typing_extensions import override
 
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
@@ -38,18 +50,6 @@ from remembrancer.domain.recall import RecallContext, RecallQuery
 from remembrancer.domain.release import AdmittedConfiguration, Evidence, admit
 from remembrancer.domain.reservation import Reservation, ReservationState
 from remembrancer.domain.reservation_event import ReservationAdmitted
-from tests.application.house import a_context, a_query
-from tests.application.port_faults import (
-    FaultyAdmission,
-    FaultyClock,
-    FaultyGuards,
-    FaultyLedger,
-    FaultyLog,
-    FaultyProvider,
-    FaultyRandomness,
-    InlineWorker,
-    Plan,
-)
 
 _Result = TypeVar("_Result")
 
@@ -61,10 +61,12 @@ ANSWER_TAKES_S = 2.3
 """Long enough for some checks while the request is out."""
 
 
-def guards(*hosts: str) -> LocalGuards:
+RESIDENCY = ResidencyRules(region="eu", allowed=["eu.example.com"])
+
+
+def guards() -> LocalGuards:
     """Return the real guards."""
-    allowed = hosts or ("eu.example.com",)
-    return LocalGuards(residency=ResidencyRules(region="eu", allowed=allowed))
+    return LocalGuards(residency=RESIDENCY)
 
 
 def configuration(url: str = URL, host: str = "eu.example.com", **changes: Any) -> Configuration:
@@ -211,9 +213,7 @@ class Laboratory:
     """One store, and a process that prepares over it; :meth:`another_process` begins the next."""
 
     plan: Plan = field(default_factory=Plan)
-    admitted: AdmittedConfiguration = field(
-        default_factory=lambda: admission_of(configuration())
-    )
+    admitted: AdmittedConfiguration = field(default_factory=lambda: admission_of(configuration()))
     seed: int = 0
     clock: VirtualClock = field(default_factory=VirtualClock)
     store_clock: VirtualClock | None = None

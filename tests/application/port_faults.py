@@ -97,6 +97,8 @@ class Plan:
     killed: bool = False
     over: bool = False
     """True once the fault has happened: what comes now meets none."""
+    afterwards: Callable[[str], object] | None = None
+    """Called with the name of each blocking call that was made."""
     ghosts: list[Callable[[], object]] = field(default_factory=list)
     """Calls of abandoned threads that come to their end only after the report."""
 
@@ -118,6 +120,12 @@ class Plan:
 
     def call(self, name: str, call: Callable[[], _Result]) -> _Result:
         """Make a blocking call."""
+        result = self._call(name, call)
+        if self.afterwards is not None:
+            self.afterwards(name)
+        return result
+
+    def _call(self, name: str, call: Callable[[], _Result]) -> _Result:
         fault = self._arrived(name)
         if fault in CANCELS and fault not in _DONE_FIRST:
             self.cancel()
@@ -170,11 +178,15 @@ class InlineWorker(Worker):
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self.delay_s = 0.0
+        """How long each call waits for a thread."""
 
     @override
     async def run(self, call: Callable[[], _Result]) -> _Result:
         async def handed_over() -> _Result:
             await anyio.lowlevel.checkpoint()  # As the real one: a cancelled caller begins none.
+            if self.delay_s:
+                await anyio.sleep(self.delay_s)
             try:
                 return call()
             except _HangError:

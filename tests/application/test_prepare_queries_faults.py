@@ -117,7 +117,23 @@ def assert_the_report_is_of_what_the_ledger_has(one: Aftermath, fault: Fault) ->
     assert one.report.charged_quanta >= charged
     if fault not in LASTING:
         assert one.report.charged_quanta == charged
-        assert [one.report.reservation_id] == (ids or [None])
+        assert one.report.reservation_id == (ids[0] if ids else None)
+
+
+def assert_statuses_say_what_happened(one: Aftermath, fault: Fault) -> None:
+    if one.report is None:
+        return
+    stands = {reservation.state for reservation in one.reservations}
+    for outcome in one.report.outcomes:
+        if outcome.status in {QueryStatus.PREPARED, QueryStatus.DROPPED}:
+            assert stands == {ReservationState.SETTLED}
+        elif outcome.status is QueryStatus.UNKNOWN:
+            assert fault in LASTING or stands == {ReservationState.UNKNOWN}
+        elif len(one.report.outcomes) == len({each.status for each in one.report.outcomes}):
+            continue  # One was withheld, and the other went on without it.
+        else:
+            assert one.lab.provider.requests == []
+            assert ReservationState.SETTLED not in stands
 
 
 def assert_vectors_are_found_only_where_the_log_says_so(one: Aftermath) -> None:
@@ -171,6 +187,7 @@ def test_a_fault_at_any_port_call_leaves_everything_accounted_for(fault: Fault) 
             assert_nothing_left_unreserved(one)
             assert_charges_are_lowered_by_proof_alone(one, fault)
             assert_the_report_is_of_what_the_ledger_has(one, fault)
+            assert_statuses_say_what_happened(one, fault)
             assert_vectors_are_found_only_where_the_log_says_so(one)
             assert_it_took_no_longer_than_it_may(one)
             assert_the_next_process_can_go_on(one)

@@ -55,6 +55,8 @@ class GuardVerdict:
     def reason(self) -> GuardReason | None:
         """Why the text is withheld: the first reason in guard order; None where it may leave."""
         found = {finding.reason for finding in self.findings}
+        if GuardReason.GUARD_FAILED in found:
+            return GuardReason.GUARD_FAILED  # Nothing else was found out.
         if self.sensitivity > LEAVES_AT_MOST:
             found.add(GuardReason.CLASSIFICATION)
         else:
