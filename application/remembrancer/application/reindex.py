@@ -230,9 +230,11 @@ class Reindex:
         return len(points)
 
     def _versions(self, entry_ids: Iterable[EntryId]) -> list[Original]:
-        """Return all kept versions of these entries, superseded ones too."""
+        """Return all kept versions of these entries, superseded ones too, in this order."""
         found: list[Original] = []
-        for current in self._vault.current(list(entry_ids)).values():
+        wanted = list(entry_ids)
+        kept = self._vault.current(wanted)
+        for current in (kept[one] for one in wanted if one in kept):
             found += [current] if current.version == 1 else self._vault.history(current.entry_id)
         return found
 
