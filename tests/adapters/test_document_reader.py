@@ -1,17 +1,38 @@
 """Reading real files: what a section is, and what bad input gets."""
 
-import os
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from remembrancer.adapters.markdown import document_reader
 from remembrancer.adapters.markdown.document_reader import FileDocumentReader
-from remembrancer.application.ports.document_reader import Document, DocumentFault
+from remembrancer.application.ports.document_reader import (
+    Document,
+    DocumentFault,
+    DocumentReader,
+)
+from remembrancer.contracts.document_reader import DocumentReaderContract
 from remembrancer.domain.errors import UnreadableDocumentError
 from remembrancer.domain.parsed import TEXT_BYTES_MAX
 
 READER = FileDocumentReader()
+
+
+class TestMarkdownDocumentReader(DocumentReaderContract):
+    suffix = ".md"
+
+    @override
+    def reader(self) -> DocumentReader:
+        return READER
+
+
+class TestPlainTextDocumentReader(DocumentReaderContract):
+    suffix = ".txt"
+
+    @override
+    def reader(self) -> DocumentReader:
+        return READER
 
 
 def read(folder: Path, content: str | bytes, name: str = "notes.md") -> Document:
@@ -138,17 +159,10 @@ def test_a_file_named_by_itself_is_read_whatever_its_suffix(tmp_path: Path) -> N
     assert texts(read(tmp_path, "hello\n", "LICENSE")) == ["hello"]
 
 
-def test_line_ends_and_byte_order_mark_make_no_difference(tmp_path: Path) -> None:
-    plain = read(tmp_path, "# One\n\na\nb\n")
-    other = read(tmp_path, b"\xef\xbb\xbf# One\r\n\r\na\rb\r\n")
-
-    assert other == plain
-
-
 # -- Finding ---------------------------------------------------------------
 
 
-def test_a_folder_gives_its_documents_sorted_at_any_depth(tmp_path: Path) -> None:
+def test_documents_of_a_folder_are_told_by_their_suffix(tmp_path: Path) -> None:
     for name in ("b.md", "a/z.MD", "a/b/c.txt", "a.markdown", "x.py", ".hidden.md", ".git/d.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("text")
@@ -160,76 +174,12 @@ def test_a_folder_gives_its_documents_sorted_at_any_depth(tmp_path: Path) -> Non
     assert found.is_folder
 
 
-def test_links_in_a_circle_do_not_catch_the_walk(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("text")
-    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
-    (tmp_path / "self.md").symlink_to(tmp_path / "self.md")
-
-    found = READER.find(tmp_path)
-    problems = [READER.read(file).problems for file in found.files]
-
-    assert [file.path for file in found.files] == ["a.md", "self.md"]
-    assert [one.fault for [*some] in problems for one in some] == [DocumentFault.UNREADABLE]
-
-
-def test_a_root_that_is_missing_is_refused(tmp_path: Path) -> None:
+def test_a_root_that_is_missing_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UnreadableDocumentError, match=r"nowhere: isn't there; check the path"):
         READER.find(tmp_path / "nowhere")
 
 
-def test_a_root_of_links_in_a_circle_is_refused(tmp_path: Path) -> None:
-    loop = tmp_path / "loop"
-    loop.symlink_to(loop)
-
-    with pytest.raises(UnreadableDocumentError) as refusal:
-        READER.find(loop)
-
-    assert refusal.value.fault == DocumentFault.UNREADABLE
-
-
-def test_a_name_that_is_no_unicode_is_a_problem_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "good.md").write_text("text")
-    Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.md")).write_text("text")
-
-    found = READER.find(tmp_path)
-
-    assert [file.path for file in found.files] == ["good.md"]
-    assert [problem.fault for problem in found.problems] == [DocumentFault.BAD_NAME]
-    assert str(found.problems[0]).isascii()
-
-
 # -- Bad input -------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"", DocumentFault.EMPTY),
-        (b" \n\t\n", DocumentFault.EMPTY),
-        (b"\xef\xbb\xbf", DocumentFault.EMPTY),
-        (b"text\x00more", DocumentFault.BINARY),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", DocumentFault.BINARY),
-        (b"caf\xe9", DocumentFault.NOT_UTF8),
-        ("text".encode("utf-16"), DocumentFault.NOT_UTF8),
-        (b"half of a pair: \xed\xa0\xbd", DocumentFault.NOT_UTF8),
-    ],
-    ids=ascii,
-)
-def test_what_is_no_text_is_a_typed_problem(
-    tmp_path: Path, content: bytes, expected: DocumentFault
-) -> None:
-    document = read(tmp_path, content)
-
-    assert fault(document) == expected
-    assert not document.sections
-    assert str(document.problems[0]).startswith("notes.md: ")
-
-
-def test_a_problem_does_not_quote_the_file(tmp_path: Path) -> None:
-    [problem] = read(tmp_path, b"canary \xff").problems
-
-    assert "canary" not in repr(problem)
-    assert problem.__cause__ is None
 
 
 def test_a_section_of_over_a_mebibyte_is_a_problem_and_the_others_stay(tmp_path: Path) -> None:
@@ -250,22 +200,6 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     document = READER.read(READER.find(file).files[0])
 
     assert fault(document) == DocumentFault.FILE_TOO_LARGE
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.md")
-
-    document = READER.read(READER.find(tmp_path).files[0])
-
-    assert fault(document) == DocumentFault.NOT_A_FILE
-
-
-def test_a_file_that_went_away_is_a_problem(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("text")
-    found = READER.find(tmp_path)
-    (tmp_path / "a.md").unlink()
-
-    assert fault(READER.read(found.files[0])) == DocumentFault.MISSING
 
 
 @pytest.mark.parametrize("unit", [">", "- ", "[", "*a", "`", "<", "#", "![", "\\\n", "a\n=\n"])

@@ -14,6 +14,7 @@ PORTS = sorted(
 STORAGE = {"entry_vault", "event_log", "ledger_repository", "session_vault", "sparse_index",
            "transactions", "vector_indexes", "vector_store"}  # fmt: skip
 CONTRACTS = ROOT / "tests/contracts/remembrancer/contracts"
+SUITES = sorted(CONTRACTS.glob("*.py"))
 INDEX_QUERIES = {"query"}
 
 
@@ -25,15 +26,30 @@ def _imports(path: Path) -> set[str]:
     }
 
 
+def _classes(path: Path) -> list[ast.ClassDef]:
+    return [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
+
+
+def _contracts(suite: Path) -> list[str]:
+    return [cls.name for cls in _classes(suite) if cls.name.endswith("Contract")]
+
+
+def _bases(path: Path) -> set[str]:
+    return {base.id for cls in _classes(path) for base in cls.bases if isinstance(base, ast.Name)}
+
+
+def _port_of(suite: Path) -> str | None:
+    """Return the port whose suite this is, whole or a part."""
+    nouns = [noun for noun in PORTS if suite.stem == noun or suite.stem.startswith(f"{noun}_")]
+    return max(nouns, key=len, default=None)
+
+
 @pytest.mark.parametrize("noun", PORTS)
 def test_port_has_a_contract_suite(noun: str) -> None:
     suite = CONTRACTS / f"{noun}.py"
 
     assert suite.exists()
-    assert any(
-        isinstance(node, ast.ClassDef) and node.name.endswith("Contract")
-        for node in ast.parse(suite.read_text()).body
-    )
+    assert _contracts(suite)
 
 
 @pytest.mark.parametrize("noun", PORTS)
@@ -53,15 +69,28 @@ def test_storage_has_an_adapter_in_memory_and_on_sqlite(noun: str, technology: s
     assert any(module.startswith(wanted) for module in _imports(enrolment))
 
 
-@pytest.mark.parametrize("suite", sorted(CONTRACTS.glob("*.py")), ids=lambda path: path.stem)
-def test_contract_suite_belongs_to_a_port(suite: Path) -> None:
-    """Or says in its docstring what it lends to the suites."""
-    tree = ast.parse(suite.read_text())
-    contracts = [node for node in tree.body if isinstance(node, ast.ClassDef)
-                 and node.name.endswith("Contract")]  # fmt: skip
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
+def test_module_of_contracts_says_what_it_lends_to_the_suites(suite: Path) -> None:
+    assert ast.get_docstring(ast.parse(suite.read_text()))
 
-    assert suite.stem in PORTS or not contracts
-    assert ast.get_docstring(tree)
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
+def test_contract_belongs_to_a_port(suite: Path) -> None:
+    """A part of a port's suite is named for it: the port, an underscore, the part."""
+    assert not _contracts(suite) or _port_of(suite)
+
+
+@pytest.mark.parametrize(
+    ("suite", "contract"),
+    [(suite, contract) for suite in SUITES for contract in _contracts(suite)],
+    ids=lambda value: value if isinstance(value, str) else value.stem,
+)
+def test_contract_is_kept_by_an_adapter(suite: Path, contract: str) -> None:
+    """By an enrolment, or through the port's suite that goes on with it."""
+    noun = _port_of(suite)
+    here = [CONTRACTS / f"{noun}.py", ROOT / f"tests/adapters/test_{noun}.py"]
+
+    assert contract in {base for path in here for base in _bases(path)}
 
 
 def test_use_cases_ask_indexes_with_a_filter() -> None:
