@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from remembrancer.composition import Remembrancer, embedded
 from remembrancer.contracts.embedder import HashingEmbedder
@@ -104,8 +105,10 @@ def test_a_crowded_neighbour_takes_no_place(tmp_path: Path, limit: int, *, legac
 
 # -- 13: erase and grep ------------------------------------------------------
 
-CANARIES = ("canarytext", "canarysubject", "canarykey", "canaryvalue", "canaryquestion")
-CANARIES += ("canaryitem", "canaryreason", "canaryidempotency")
+CANARIES = tuple(
+    f"canary{what}"
+    for what in ["text", "subject", "key", "value", "question", "item", "reason", "idempotency"]
+)
 
 
 def _use_with_canaries(memory: Remembrancer) -> tuple[EntryId, list[object]]:
@@ -307,8 +310,9 @@ def test_a_lone_surrogate_is_refused_at_the_edge(make: Any) -> None:
 class Away(HashingEmbedder):
     """Has answered once and has no vector any more."""
 
-    def embed_query(self, text: str) -> None:  # type: ignore[override]  # never a vector
-        del text
+    @override
+    def embed_query(self, text: str) -> None:
+        return None
 
 
 @pytest.mark.parametrize(
