@@ -97,7 +97,7 @@ def open_process(
         secret = SqliteInstallationSecret(database=database, randomness=randomness).secret()
         switch = Switch(admission_of(configuration))
         prepared = PreparedQueries(clock=clock, secret=secret, configuration=configuration)
-        worker = AnyioWorker()
+        worker = altered("worker", AnyioWorker())
         yield RealProcess(
             log=log,
             ledger=ledger,

@@ -11,17 +11,21 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 import pytest
 from tests.application.house import a_context, a_query
 from tests.application.real_process import RealProcess, loopback_configuration, open_process
+from typing_extensions import override
 
+from remembrancer.adapters.worker.anyio_worker import AnyioWorker
 from remembrancer.contracts import loopback_provider as server_side
 from remembrancer.contracts.loopback_provider import Behaviour, LoopbackProvider, Received
 from remembrancer.domain.reservation import Reservation, ReservationState, UnknownReason
+
+_Result = TypeVar("_Result")
 
 BACKENDS = ("asyncio", "trio")
 PATIENCE_S = 10.0
@@ -302,24 +306,46 @@ def test_fifty_cancelled_in_flight_are_fifty_unknown_charges(backend: str, tmp_p
         assert {each.unknown_reason for each in one.reservations} == {UnknownReason.CANCELLED}
 
 
-@pytest.mark.parametrize("cancels", [1, 2, 5])
-def test_asyncios_own_cancellation_repeated_loses_no_charge(cancels: int, tmp_path: Path) -> None:
+class Interrupting(AnyioWorker):
+    """Cancels its own caller again, as soon as that begins to clean up."""
+
+    def __init__(self) -> None:
+        self.cancels_left = 0
+
+    @override
+    async def run(self, call: Callable[[], _Result]) -> _Result:
+        if self.cancels_left:
+            self.cancels_left -= 1
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+        return await super().run(call)
+
+
+@pytest.mark.parametrize("again", [0, 1, 5])
+def test_asyncios_own_cancellation_repeated_loses_no_charge(again: int, tmp_path: Path) -> None:
     """A second ``task.cancel()`` goes through every shield."""
-    with process(tmp_path, server_side.silent()) as (one, server):
+    worker = Interrupting()
+    with (
+        LoopbackProvider(server_side.silent()) as server,
+        open_process(
+            tmp_path / "memory.db",
+            server.url,
+            loopback_configuration(server.url),
+            altered=lambda name, part: worker if name == "worker" else part,
+        ) as one,
+    ):
 
         async def cancel() -> bool:
             task = asyncio.ensure_future(one.prepare([a_query()]))
             await arrived(server)
-            for _ in range(cancels):
-                task.cancel()
-                await asyncio.sleep(0)
-            try:
-                await task
-            except asyncio.CancelledError:
-                return True
-            return False
+            worker.cancels_left = again
+            task.cancel()
+            await asyncio.wait([task])
+            return task.cancelled()
 
         assert asyncio.run(cancel())
+        assert worker.cancels_left == 0
         assert complete(one.reservation)
         assert outcome_after(one) == "query goes on"
 

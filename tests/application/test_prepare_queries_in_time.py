@@ -187,7 +187,10 @@ def test_a_process_suspended_between_commit_and_send_sends_nothing(
     assert lab.reservation.charged_quanta == lab.reservation.reserved_quanta
 
 
-def test_a_process_suspended_on_its_very_way_to_the_provider_sends_nothing() -> None:
+@pytest.mark.parametrize("asleep_s", [11, 16])
+def test_a_process_suspended_on_its_very_way_to_the_provider_sends_nothing(
+    asleep_s: int,
+) -> None:
     lab = Laboratory()
     lab.ask(a_query())
     sending = lab.plan.calls.index("provider.request")
@@ -196,13 +199,13 @@ def test_a_process_suspended_on_its_very_way_to_the_provider_sends_nothing() -> 
     def suspend(_: str) -> None:
         # After the last look, before the task of the request has begun.
         if len(lab.plan.calls) == sending - 2:
-            lab.clock.suspend(16)
+            lab.clock.suspend(asleep_s)
 
     lab.plan.afterwards = suspend
     report = lab.ask(a_query())
 
     assert lab.provider.requests == []
-    assert reasons(report)[0][0] == "unknown"
+    assert reasons(report) == [("unknown", "timeout")]
 
 
 def test_a_reservation_that_another_process_has_ended_is_not_sent_for() -> None:

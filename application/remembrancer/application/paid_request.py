@@ -224,8 +224,6 @@ class PaidRequest:
 
         async def ask() -> bytes:
             # Once more and with nothing in between: the process may have been suspended.
-            if self._lease_left_s(attempt) <= 0:
-                raise _UnprovableError(UnknownReason.LEASE_LOST)
             left_s = min(self._left_s(order), self._lease_left_s(attempt))
             if left_s <= 0:
                 raise _UnprovableError(UnknownReason.TIMEOUT)
