@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -27,7 +28,6 @@ SERIAL_BITS = 32
 LITERAL_SCAN_MAX = 20_000
 """Documents read for a question of punctuation, the newest of each owner first."""
 
-_ROWS_MAX = 2**62
 _FTS5_IDF_MIN = 1e-6
 """What ``bm25()`` takes where its own inverse document frequency isn't above zero."""
 
@@ -180,13 +180,12 @@ def _ranked(
         return []
     bindings = dict(reach.bindings)
     parts = []
-    joined = _DOCUMENT + reach.labelled if reach.labelled else ""
     for place, (match, factor) in enumerate(weighed):
         bindings |= {f"match_{place}": match, f"factor_{place}": factor}
         parts.append(
             "SELECT sparse_words.rowid AS number,"  # noqa: S608  # Names of ours; values are bound.
             f" bm25(sparse_words) * :factor_{place} AS score"
-            f" FROM sparse_words{joined} WHERE sparse_words MATCH :match_{place}"
+            f" FROM sparse_words WHERE sparse_words MATCH :match_{place}"
             f" AND {reach.owned}{reach.conditions}"
         )
     # A compound of two or more is never flattened, which bm25() wouldn't survive.
@@ -198,7 +197,7 @@ def _ranked(
     )
     return [
         VectorMatch(entry_id, steps / STEPS_PER_UNIT)
-        for entry_id, steps in _best(connection, ranked, bindings, top_k)
+        for entry_id, steps in _best(connection, ranked, bindings, top_k, reach.labelled)
     ]
 
 
@@ -228,20 +227,25 @@ def _holding(
 
 
 def _best(
-    connection: apsw.Connection, found: str, bindings: dict[str, Any], top_k: int
+    connection: apsw.Connection,
+    found: str,
+    bindings: dict[str, Any],
+    top_k: int,
+    labelled: str = "",
 ) -> list[tuple[EntryId, int]]:
     """Return the best of the (number, rank) that ``found`` selects, higher ranks first."""
-    # Ids are looked up for those alone that rank no lower than the last.  They come in the order
-    # of their numbers, which is that of their bytes.
-    best = (
-        f"WITH found AS MATERIALIZED ({found})"  # noqa: S608  # Names of ours; values are bound.
-        " SELECT id, rank FROM found"
-        " CROSS JOIN sparse_document ON sparse_document.number = found.number"
-        " WHERE rank >= coalesce("
-        "(SELECT rank FROM found ORDER BY rank DESC LIMIT 1 OFFSET :before_last), 0)"
-        " ORDER BY rank DESC, id LIMIT :top_k"
+    # Best first, so that labels and ids are looked up for few.  The outer statement has no order
+    # of its own, which would read all; LIMIT keeps SQLite from dropping the inner one.
+    best_first = (
+        "SELECT id, rank"  # noqa: S608  # Names of ours; values are bound.
+        f" FROM (SELECT number, rank FROM ({found}) ORDER BY rank DESC LIMIT -1) AS found"
+        f" CROSS JOIN sparse_document ON sparse_document.number = found.number{labelled}"
     )
-    bounded = min(top_k, _ROWS_MAX)
-    bindings = {**bindings, "before_last": bounded - 1, "top_k": bounded}
-    rows: list[Any] = connection.execute(best, bindings).fetchall()
-    return [(EntryId(UUID(bytes=id_)), rank) for id_, rank in rows]
+    best: list[tuple[int, bytes]] = []
+    with closing(connection.execute(best_first, bindings)) as rows:
+        for id_, rank in rows:
+            if len(best) >= top_k and -rank > best[-1][0]:
+                break  # All that tie at the cut have been seen.
+            best.append((-rank, id_))
+    # Ids order by their numbers, which is the order of their bytes.
+    return [(EntryId(UUID(bytes=id_)), -worse) for worse, id_ in sorted(best)[:top_k]]
