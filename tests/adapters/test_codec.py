@@ -109,7 +109,7 @@ def test_takes_no_other_spelling_of_a_number(number: str) -> None:
         ("2030-01-01T12:00:00+00:00 ", False),
     ],
 )
-def test_takes_one_spelling_of_a_time(moment: str, canonical: bool) -> None:  # noqa: FBT001
+def test_takes_one_spelling_of_a_time(moment: str, canonical: bool) -> None:  # noqa: FBT001  # a case
     data = f'{{"x":{{"_data_":"{moment}","_type_":"datetime_iso"}}}}'.encode()
 
     try:

@@ -210,7 +210,7 @@ def _ghost(call: Callable[[], object]) -> None:
     # Nobody hears of what an abandoned thread returns or raises.
     try:
         call()
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  # as said
         return
 
 

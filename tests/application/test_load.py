@@ -1,9 +1,11 @@
 """Aggregates from their streams, and back."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 import pytest
+from eventsourcing.domain import AggregateEvent
 
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
 from remembrancer.adapters.memory.event_log import MemoryRecorder
@@ -50,22 +52,25 @@ def test_a_stream_of_something_else_is_malformed(log: EventLog) -> None:
 
 
 class _Full:
-    def __init__(self, real: Any) -> None:
+    """All of a log that appending needs."""
+
+    def __init__(self, real: EventLog) -> None:
         self._real, self.full = real, True
 
-    def append(self, events: Any) -> None:
+    def append(self, events: Sequence[AggregateEvent]) -> None:
         if self.full:
             raise StoreFullError(store="disk")
         self._real.append(events)
 
 
 def test_a_failed_append_can_be_repeated(log: EventLog) -> None:
-    entry, narrow = _remembered(), _Full(log)
+    full = _Full(log)
+    entry, narrow = _remembered(), cast("EventLog", full)
     with pytest.raises(StoreFullError):
-        append(narrow, entry)  # type: ignore[arg-type]  # all that append needs
-    narrow.full = False
+        append(narrow, entry)
+    full.full = False
 
-    append(narrow, entry)  # type: ignore[arg-type]
+    append(narrow, entry)
 
     assert load(log, MemoryEntry, STREAM) is not None
     assert entry.pending_events == []

@@ -64,14 +64,34 @@ def test_no_large_file_is_kept() -> None:
     assert not large
 
 
+def _silent(source: str) -> list[str]:
+    """Return the ignores without a reason: beside them, or in a comment above their lines."""
+    found, said_above = list[str](), False
+    for line in source.splitlines():
+        ignores = re.search(r"# (type: ignore\[[\w, -]+\]|noqa: [A-Z0-9, ]+)\s*$", line)
+        if ignores and not said_above:
+            found.append(line.strip())
+        if not ignores and line.strip() and not re.fullmatch(r"\s*(\w+,|\))", line):
+            said_above = line.lstrip().startswith("#") and "noqa" not in line
+    return found
+
+
 def test_ignores_say_why() -> None:
-    """``# noqa: X`` alone is for what explains itself in the line above or in the code."""
     silent = [
-        f"{path.relative_to(ROOT)}: {line.strip()}"
+        f"{path.relative_to(ROOT)}: {line}"
         for path in _tracked()
         if path.suffix == ".py" and path.name != THIS
-        for line in path.read_text().splitlines()
-        if re.search(r"# type: ignore\[[\w, -]+\]\s*$", line)
+        for line in _silent(path.read_text())
     ]
 
     assert not silent
+
+
+@pytest.mark.parametrize(
+    "ignore", ["# type: ignore[arg-type]", "# noqa: PLC0415", "# noqa: A1, B2"]
+)
+def test_a_silent_ignore_would_be_seen(ignore: str) -> None:
+    assert _silent(f"x = 1\ny = 2  {ignore}\n")
+    assert not _silent(f"y = 2  {ignore}  # the point\n")
+    assert not _silent(f"# Only here.\ny = 2  {ignore}\n    x,\n)\nz = 3  {ignore}\n")
+    assert _silent(f"# Only here.\ny = 2\nz = 3  {ignore}\n")

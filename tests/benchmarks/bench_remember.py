@@ -78,7 +78,7 @@ class _Contest:
         for number, entry in enumerate(entries):
             statements = self._record([entry])
             bare_work = lambda: self._write(statements, [])  # noqa: B023, E731 - called at once
-            our_work = lambda: self._ours.remember(entry)  # noqa: B023, E731
+            our_work = lambda: self._ours.remember(entry)  # noqa: B023, E731 - as above
             if number % 2:
                 bare.append(seconds(bare_work))
                 ours.append(seconds(our_work))
@@ -99,8 +99,8 @@ class _Contest:
         for number, some in enumerate(batches):
             statements = self._record(some)
             texts = [one.text for one in some]
-            bare_work = lambda: self._write(statements, texts)  # noqa: B023, E731
-            our_work = lambda: self._ours.remember_many(some)  # noqa: B023, E731
+            bare_work = lambda: self._write(statements, texts)  # noqa: B023, E731 - as above
+            our_work = lambda: self._ours.remember_many(some)  # noqa: B023, E731 - as above
             if number % 2:
                 bare.append(seconds(bare_work))
                 ours.append(seconds(our_work))

@@ -120,11 +120,11 @@ def measure_writing(database: Database, store: SqliteVectorStore, all_: list[Vec
         some = all_[start : start + BATCH]
         ours.append(seconds(lambda: store.upsert_many(some)))  # noqa: B023 - called at once
         if start < 10 * BATCH:
-            bare.append(seconds(lambda: bare_batch(database, some, start)))  # noqa: B023
+            bare.append(seconds(lambda: bare_batch(database, some, start)))  # noqa: B023 - as above
     with database.write() as connection:
         connection.execute("DROP TABLE bare; DROP TABLE bare_id")
         single = [
-            seconds(lambda: store.upsert(one.id, one.vector, one.metadata))  # noqa: B023
+            seconds(lambda: store.upsert(one.id, one.vector, one.metadata))  # noqa: B023 - as above
             for one in all_[:200]
         ]
     row, bare_row = (statistics.median(one) / BATCH * MICRO for one in (ours, bare))

@@ -205,7 +205,7 @@ def test_an_id_must_be_a_uuid(memory: Remembrancer, entry_id: object) -> None:
     with pytest.raises(InvalidInputError, match="entry id"):
         memory.correct(entry_id, text="x", reason="edited")  # type: ignore[arg-type]  # on purpose
     with pytest.raises(InvalidInputError, match="entry id"):
-        memory.erase(entry_id, reason="edited")  # type: ignore[arg-type]
+        memory.erase(entry_id, reason="edited")  # type: ignore[arg-type]  # on purpose
 
 
 # -- Files that are none of ours ---------------------------------------------

@@ -278,7 +278,7 @@ def test_text_is_never_changed(text: str) -> None:
         (RecallQuery, QUERY, "kind", ["best", None, 0]),
         (RecallQuery, QUERY, "candidate_selection", ["newest", None]),
         (RecallQuery, QUERY, "subjects", [("a",) * 65, "ana"]),
-        (RecallQuery, QUERY, "as_of", [datetime(2030, 1, 1), "2030-01-01", 0]),  # noqa: DTZ001
+        (RecallQuery, QUERY, "as_of", [datetime(2030, 1, 1), "2030-01-01", 0]),  # noqa: DTZ001  # the point
         (NewEntry, ENTRY, "subjects", [("a",) * 65, "ana", ("",)]),
         (NewEntry, ENTRY, "metadata", [{f"k{n}": "" for n in range(65)}, [], {"a": None}]),
         (NewEntry, ENTRY, "sensitivity", [None, "secret", 2]),

@@ -96,6 +96,6 @@ def _shut(container: "Container") -> None:
 
 
 def _only(embedder: Embedder) -> object:
-    from remembrancer.application.embedders import Embedders  # noqa: PLC0415
+    from remembrancer.application.embedders import Embedders  # noqa: PLC0415  # as above
 
     return Embedders([embedder])

@@ -124,6 +124,7 @@ def _admitted_preparer(
 def refusal(settings: Settings, reread: Reread, clock: Clock) -> NotAdmittedError:
     """Return why nothing is admitted, with the gates that are missing."""
     if settings.provider is not None:
+        # As in _preparation.
         from remembrancer.composition.remote import folder_admission  # noqa: PLC0415
 
         try:

@@ -143,6 +143,7 @@ def _remembering(read: Callable[[], Settings]) -> Callable[[], Configuration]:
 def _engines(egress: EgressSettings, *, warm: bool) -> list[SecondEngine]:
     if egress.second_engine == "none":
         return []
+    # An engine is chosen.
     from remembrancer.adapters.guards.kingfisher import KingfisherEngine  # noqa: PLC0415
 
     engine = KingfisherEngine()

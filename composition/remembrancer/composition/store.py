@@ -85,6 +85,7 @@ def _memory_store(clock: Clock, randomness: Randomness) -> Store:
 def _sqlite_store(
     settings: StoreSettings, clock: Clock, randomness: Randomness
 ) -> Generator[Store]:
+    # As above.
     from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
     from remembrancer.adapters.sqlite.database import Database  # noqa: PLC0415
     from remembrancer.adapters.sqlite.entry_vault import SqliteEntryVault  # noqa: PLC0415

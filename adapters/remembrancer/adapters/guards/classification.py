@@ -17,6 +17,8 @@ _GROUP_MIN = 3
 _GROUPS_MAX = _CARD_LENGTHS.stop // _GROUP_MIN + 1
 _PHONE_LENGTHS = range(8, 16)
 """E.164 allows fifteen digits; below eight, anything looks like a number to call."""
+_NATIONAL_DIGITS = 10
+"""What follows country codes 1 and 7."""
 _IBAN_LENGTHS = {
     code: length
     for length, codes in {
@@ -126,8 +128,8 @@ def _is_telephone(match: re.Match[str]) -> bool:
     digits = _NOT_A_DIGIT.sub("", match[match.lastindex or 0])
     if match[1] is None:
         return True  # Said to be one, or written as North Americans do.
-    if digits[0] in "17":  # Country codes 1 and 7: ten digits follow.
-        return len(digits) == 11  # noqa: PLR2004
+    if digits[0] in "17":
+        return len(digits) == 1 + _NATIONAL_DIGITS
     return len(digits) in _PHONE_LENGTHS
 
 
@@ -151,9 +153,9 @@ def _is_card(number: str) -> bool:
     length, first = len(number), number[0]
     brand = (
         (first == "4" and length in {13, 16, 19})
-        or (first == "5" and length == 16 and number[1] in "12345")  # noqa: PLR2004
-        or (first == "2" and length == 16 and "2221" <= number[:4] <= "2720")  # noqa: PLR2004
-        or (number[:2] in {"34", "37"} and length == 15)  # noqa: PLR2004
+        or (first == "5" and length == 16 and number[1] in "12345")  # noqa: PLR2004  # a brand's
+        or (first == "2" and length == 16 and "2221" <= number[:4] <= "2720")  # noqa: PLR2004  # a brand's
+        or (number[:2] in {"34", "37"} and length == 15)  # noqa: PLR2004  # a brand's
         or (number[:2] in {"30", "36", "38", "39"} and length in {14, 16, 19})
         or (number[:2] in {"35", "60", "62", "64", "65", "81"} and length in {16, 17, 18, 19})
         or (number[:2] in {"50", "56", "57", "58", "63", "67"} and length in _CARD_LENGTHS)

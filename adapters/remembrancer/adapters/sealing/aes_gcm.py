@@ -29,6 +29,7 @@ class AesGcmSealer(Sealer):
 
     @override
     def open(self, sealed: bytes, *, key: bytes, identity: bytes) -> bytes:
+        # As above.
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 

@@ -70,12 +70,11 @@ def check_path(path: Path) -> None:
     Raises:
         SettingsError: it can't.
     """
-    # os.path answers where pathlib would raise: no permission, a NUL in the name.
     if str(path) == ":memory:" or "\0" in str(path):
         problem = "is not the name of a file"
-    elif os.path.isdir(path):  # noqa: PTH112
+    elif os.path.isdir(path):  # noqa: PTH112  # pathlib raises where it may not look
         problem = "is a folder; name a file in it"
-    elif not os.path.isdir(path.parent):  # noqa: PTH112
+    elif not os.path.isdir(path.parent):  # noqa: PTH112  # as above
         problem = "lies in a folder that does not exist; create it first"
     else:
         return

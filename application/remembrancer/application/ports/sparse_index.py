@@ -31,7 +31,7 @@ class SparseIndex(Protocol):
         """Store documents, replacing those of the same ids.  All or none."""
         ...
 
-    def query(self, text: str, top_k: int, filter: Filter | None = None) -> list[VectorMatch]:  # noqa: A002
+    def query(self, text: str, top_k: int, filter: Filter | None = None) -> list[VectorMatch]:  # noqa: A002  # the design's word
         """Return the best ``top_k`` documents (1 or more), by (score, then id), also at the cut.
 
         Scores are BM25, higher is better and above zero.  A question without anything to search
@@ -39,7 +39,7 @@ class SparseIndex(Protocol):
         """
         ...
 
-    def delete(self, id: EntryId) -> None:  # noqa: A002
+    def delete(self, id: EntryId) -> None:  # noqa: A002  # the design's word
         """Drop a document and overwrite its words.  An unknown id is not an error."""
         ...
 

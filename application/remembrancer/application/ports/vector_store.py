@@ -41,7 +41,7 @@ class VectorStore(Protocol):
         StoreUnavailableError: from every method, once the index was dropped.
     """
 
-    def upsert(self, id: EntryId, vector: Vector, metadata: Mapping[str, str]) -> None:  # noqa: A002
+    def upsert(self, id: EntryId, vector: Vector, metadata: Mapping[str, str]) -> None:  # noqa: A002  # the design's word
         """Store a vector, replacing the one of the same id and its metadata.
 
         Raises:
@@ -61,7 +61,7 @@ class VectorStore(Protocol):
         self,
         vector: Vector,
         top_k: int,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002  # the design's word
     ) -> list[VectorMatch]:
         """Return the best ``top_k`` (1 or more) by (score, then id), also at the cut-off.
 
@@ -77,7 +77,7 @@ class VectorStore(Protocol):
         """Return the stored float32 vectors of those ids that are here."""
         ...
 
-    def delete(self, id: EntryId) -> None:  # noqa: A002
+    def delete(self, id: EntryId) -> None:  # noqa: A002  # the design's word
         """Drop a vector and overwrite its bytes.  An unknown id is not an error."""
         ...
 
