@@ -5,6 +5,7 @@ import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from typing_extensions import override
@@ -46,7 +47,7 @@ CONFIGURATION = Configuration.parse(
         },
     }
 )
-OTHER_CONFIGURATIONS = {
+OTHER_CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "region": {"provider": {"url": CONFIGURATION.provider.url, "region": "ch"}},
     "price": {"pricing": {"usd_per_million_tokens": "0.03", "input_overhead_tokens": 8}},
     "dimensions": {

@@ -56,11 +56,13 @@ class PreparedQueries(SemanticQueryLookup):
         cache = self._caches.get((query.tenant, query.owner, context.surface))
         if cache is None or self._withdrawn:
             return None
-        if cache.context is not context and cache.context != context:
+        known = cache.context
+        if known is None or (known is not context and known != context):
             cache.context = None
             cache.vectors.clear()
             return None
-        return cache.vectors.lookup(self.keys.key(query, context), now_s=self._clock.monotonic())
+        # The cache's own object: the keys know it again without comparing all of it.
+        return cache.vectors.lookup(self.keys.key(query, known), now_s=self._clock.monotonic())
 
     def bound(self, surface: Surface, context: RecallContext, generation: int) -> PreparedVectors:
         """Return the surface's cache, begun anew if context or generation is another."""

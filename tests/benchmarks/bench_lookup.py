@@ -1,0 +1,130 @@
+"""What a lookup of a prepared vector costs, against the least that its key must cost."""
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+
+import msgspec.json
+from tests.benchmarks.row import Row, interleaved
+
+from remembrancer.adapters.clock.clock import SystemClock
+from remembrancer.application.cache_contexts import Surface
+from remembrancer.application.prepared_queries import PreparedQueries
+from remembrancer.domain.bounds import CACHE_VECTORS_MAX
+from remembrancer.domain.configuration import Configuration
+from remembrancer.domain.query_key import KEY_BYTES
+from remembrancer.domain.recall import RecallContext, RecallQuery
+from remembrancer.domain.sensitivity import Sensitivity
+
+BOUND = 1.6
+LOOKUPS = 200
+"""In one measurement: a clock's own reading must not count."""
+ROUNDS = 101
+SECRET = bytes(range(32))
+DIMENSIONS = 384
+
+CONFIGURATION = Configuration.parse(
+    {
+        "provider": {"url": "https://eu.example.com/v1/embeddings", "region": "eu"},
+        "embedding_tuple": {
+            "provider": "example",
+            "model": "small",
+            "model_revision": "1",
+            "dimensions": DIMENSIONS,
+            "input_preparation": "plain@1",
+        },
+        "pricing": {"usd_per_million_tokens": "0.02", "input_overhead_tokens": 8},
+        "ceilings": {"quanta_per_day": 1_000_000, "requests_per_day": 500},
+        "egress": {
+            "allowed_regions": ["eu"],
+            "allowed_hosts": ["eu.example.com"],
+            "guard_rule_sets": ["credentials@1"],
+            "guards_digest": "9" * 64,
+        },
+    }
+)
+CONTEXT = RecallContext(
+    policy_version="policy-2030-01",
+    retrieval_policy_version="retrieval-7",
+    surface="ide",
+    task_digest="5" * 64,
+    sensitivity_floor=Sensitivity.INTERNAL,
+)
+PREPARED = RecallQuery(
+    tenant="acme",
+    owner="ana",
+    principal="agent-7",
+    scopes=("project/alpha", "project/beta", "personal"),
+    read_ceiling=Sensitivity.INTERNAL,
+    question="Which constraint did we agree on for the invoice service's retries?",
+    subjects=("invoice service",),
+)
+MISSING = PREPARED.model_copy(update={"question": PREPARED.question[:-1] + "."})
+
+
+def measure() -> list[Row]:
+    """Look up what is there and what isn't, in a full cache.
+
+    The context is equal to the prepared one, not the same object: hosts make one for each turn.
+    """
+    lookup = _full()
+    context = CONTEXT.model_copy()
+    assert lookup.lookup(PREPARED, context) is not None
+    assert lookup.lookup(MISSING, context) is None
+    rows = []
+    for name, query in (("hit", PREPARED), ("miss", MISSING)):
+        ours, floor = interleaved(
+            [_many(partial(lookup.lookup, query, context)), _many(_floor(query))], rounds=ROUNDS
+        )
+        rows.append(
+            Row(
+                what=f"lookup of a prepared vector: {name}",
+                ours=ours / LOOKUPS,
+                baseline=floor / LOOKUPS,
+                against="canonical JSON (msgspec), BLAKE2b and a dict",
+                at_most=BOUND,
+            )
+        )
+    return rows
+
+
+def _full() -> PreparedQueries:
+    clock = SystemClock()
+    lookup = PreparedQueries(clock=clock, secret=SECRET, configuration=CONFIGURATION)
+    surface = Surface(tenant="acme", owner="ana", surface=CONTEXT.surface)
+    vectors = lookup.bound(surface, CONTEXT, 1)
+    others = [
+        PREPARED.model_copy(update={"question": f"question {number}"})
+        for number in range(CACHE_VECTORS_MAX - 1)
+    ]
+    vectors.insert(
+        [(lookup.keys.key(one, CONTEXT), [0.5] * DIMENSIONS) for one in (*others, PREPARED)],
+        generation=1,
+        now_s=clock.monotonic(),
+    )
+    return lookup
+
+
+def _floor(query: RecallQuery) -> Callable[[], object]:
+    """The key alone: everything that it covers is at hand as plain data."""
+    covered = {
+        **CONFIGURATION.key_conditions,
+        "context": CONTEXT.model_dump(mode="json"),
+        "query": query.model_dump(mode="json"),
+    }
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    kept = {bytes([number]) * KEY_BYTES: None for number in range(CACHE_VECTORS_MAX)}
+
+    def look() -> object:
+        key = hashlib.blake2b(encode(covered), key=SECRET, digest_size=KEY_BYTES).digest()
+        return kept.get(key)
+
+    return look
+
+
+def _many(work: Callable[[], object]) -> Callable[[], None]:
+    def run() -> None:
+        for _ in range(LOOKUPS):
+            work()
+
+    return run
