@@ -2,8 +2,7 @@
 
 import json
 import os
-import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -165,20 +164,26 @@ def test_no_command_is_wrong_use(shell: Shell, arguments: list[str]) -> None:
 # -- Files that may only be read ---------------------------------------------
 
 
-@pytest.fixture
-def guarded(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """A memory whose file may not be written, also by whoever may write everything."""
+@pytest.fixture(params=["memory.db", "."], ids=["file", "folder"])
+def guarded(
+    request: pytest.FixtureRequest, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shell]:
+    """A memory whose file, or folder, may not be written, also by whoever may write all."""
     shell("remember", "some words")
     shell("pack", "s", "plan", "words")
-    path = shell.folder / "memory.db"
-    path.chmod(stat.S_IRUSR)
+    path = shell.folder / request.param
+    allowed = path.stat().st_mode
+    path.chmod(allowed & ~0o222)
     real = os.access
 
     def access(asked: str | Path, mode: int) -> bool:
-        return not (Path(asked) == Path("memory.db") and mode & os.W_OK) and real(asked, mode)
+        return not (Path(asked).resolve() == path.resolve() and mode & os.W_OK) and real(
+            asked, mode
+        )
 
     monkeypatch.setattr(os, "access", access)
-    return shell
+    yield shell
+    path.chmod(allowed)
 
 
 @pytest.mark.parametrize("command", ["recall", "replay", "status", "doctor"])

@@ -93,6 +93,7 @@ def test_after_a_death_in_between_reading_still_works(shell: Shell) -> None:
     died = subprocess.run([sys.executable, "-c", script], cwd=shell.folder, check=False)
     assert died.returncode == -signal.SIGKILL
     assert (shell.folder / "memory.db-wal").stat().st_size > 0
+    (shell.folder / "memory.db-shm").unlink()
 
     done = shell.process("recall", "words", "--json")
 
