@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.sparse_query import LABELS, SERIAL_BITS, matches
+from remembrancer.adapters.sqlite.sparse_separators import forget
 from remembrancer.application.ports.sparse_index import SparseDocument, SparseIndex
 from remembrancer.application.ports.vector_store import Filter, VectorMatch
 from remembrancer.domain.identity import EntryId
@@ -107,6 +108,7 @@ class SqliteSparseIndex(SparseIndex):
 
 def _drop(connection: apsw.Connection, ids: Iterable[UUID]) -> None:
     wanted = [one.hex for one in ids]
+    texts: list[str] = []
     for start in range(0, len(wanted), IDS_MAX):
         chunk = json.dumps(wanted[start : start + IDS_MAX])
         kept: list[Any] = sorted(connection.execute(_KEPT, (chunk,)).fetchall())
@@ -114,11 +116,13 @@ def _drop(connection: apsw.Connection, ids: Iterable[UUID]) -> None:
             continue
         numbers = [(number,) for number, _, _ in kept]
         connection.executemany(_DROP_WORDS, [(number, text) for number, _, text in kept])
+        texts += [text for _, _, text in kept]
         connection.executemany(_EMPTY_TEXT, [(place,) for _, place, _ in kept])
         connection.executemany(_EMPTY_METADATA, numbers)
         connection.executemany(_DROP_DOCUMENT, numbers)
         for owner, group in groupby(kept, key=lambda row: row[0] >> SERIAL_BITS):
             connection.execute(_COUNTED, (-len(list(group)), owner))
+    forget(connection, texts)
 
 
 def _labelled(

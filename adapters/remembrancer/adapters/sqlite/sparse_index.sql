@@ -54,4 +54,7 @@ CREATE INDEX IF NOT EXISTS sparse_metadata_document
 CREATE VIRTUAL TABLE IF NOT EXISTS sparse_words
     USING fts5 (text, content = '', tokenize = 'porter ascii');
 
+-- Which words there are: see sparse_separators.py.
+CREATE VIRTUAL TABLE IF NOT EXISTS sparse_words_terms USING fts5vocab (sparse_words, 'row');
+
 INSERT INTO sparse_words (sparse_words, rank) VALUES ('secure-delete', 1);
