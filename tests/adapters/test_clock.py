@@ -1,3 +1,4 @@
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,6 +20,14 @@ class TestSystemClock(ClockContract):
         now = SystemClock().now()
 
         assert before <= now <= datetime.now(UTC)
+
+    @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="Linux tells them apart")
+    def test_time_passes_while_the_machine_sleeps(self) -> None:
+        before = time.clock_gettime(time.CLOCK_BOOTTIME)
+
+        since_boot = SystemClock().monotonic()
+
+        assert before <= since_boot <= time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class TestFixedClock(ClockContract):

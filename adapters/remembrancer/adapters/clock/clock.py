@@ -7,6 +7,8 @@ from typing_extensions import override
 
 from remembrancer.application.ports.clock import Clock
 
+_SINCE_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
 
 class SystemClock(Clock):
     """What the operating system says."""
@@ -17,4 +19,5 @@ class SystemClock(Clock):
 
     @override
     def monotonic(self) -> float:
-        return time.monotonic()
+        # Linux's usual monotonic clock stands still while the machine sleeps; leases don't.
+        return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
