@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from remembrancer.composition.cli import documents, entries, questions, spending, upkeep
+from remembrancer.composition.cli import documents, entries, gates, questions, spending, upkeep
 from remembrancer.composition.cli.output import Output
 from remembrancer.domain.errors import RefusedError, RemembrancerError, SettingsError
 
@@ -35,6 +35,7 @@ app.command()(questions.pack)
 app.command()(questions.replay)
 app.command()(spending.prepare)
 app.add_typer(spending.spend_app, name="spend")
+app.add_typer(gates.gates_app, name="gates")
 app.command()(upkeep.reindex)
 app.command()(upkeep.status)
 app.command()(upkeep.doctor)

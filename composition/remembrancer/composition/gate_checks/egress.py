@@ -73,8 +73,8 @@ def _texts_that_left(preparation: Preparation, provider: CountingProvider) -> li
     for what, text in forbidden_texts():
         before = provider.requests
         reasons = _ask(preparation, text)
-        subject = text.replace("\n", " ")
-        asked(preparation, _OWNER, query(_OWNER, _HARMLESS, subjects=(subject,)))
+        if "\n" not in text:  # No subject holds a line break.
+            asked(preparation, _OWNER, query(_OWNER, _HARMLESS, subjects=(text,)))
         preparation.documents.embedded([_entry(text, Sensitivity.PUBLIC)])
         if provider.requests != before or QueryReason.PREPARED in reasons:
             left.append(what)
@@ -117,7 +117,7 @@ def _other_destinations(configured: str) -> list[str]:
         f"{ours.scheme}://203.0.113.7:{ours.port}{path}",
         f"{ours.scheme}://elsewhere.example\\@{host}:{ours.port}{path}",
         f"file://{host}{path}",
-        "",
+        "elsewhere",
     ]
 
 
