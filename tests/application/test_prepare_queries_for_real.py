@@ -4,6 +4,7 @@ What virtual time can't show: asyncio's own cancellation, HTTP, and SQLite's loc
 """
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -21,6 +22,7 @@ from tests.application.real_process import RealProcess, loopback_configuration, 
 from typing_extensions import override
 
 from remembrancer.adapters.worker.anyio_worker import AnyioWorker
+from remembrancer.application.blocking import run_blocking
 from remembrancer.contracts import loopback_provider as server_side
 from remembrancer.contracts.loopback_provider import Behaviour, LoopbackProvider, Received
 from remembrancer.domain.reservation import Reservation, ReservationState, UnknownReason
@@ -367,8 +369,32 @@ def control_c() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_keyboard_interrupt_ends_the_blocking_call_and_keeps_the_charge(tmp_path: Path) -> None:
-    """Case 3: what ``asyncio.run`` makes of Control-C, sent once the request is there."""
+def blocking(one: RealProcess) -> object:
+    return run_blocking(lambda: one.prepare([a_query()]))
+
+
+def blocking_within_an_event_loop(one: RealProcess) -> object:
+    """As in a notebook; ``asyncio.run`` would only note the interrupt until its loop is free."""
+
+    async def main() -> object:
+        return blocking(one)
+
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(main())
+    finally:
+        loop.close()
+
+
+def asynchronous(one: RealProcess) -> object:
+    return asyncio.run(one.prepare([a_query()]))
+
+
+@pytest.mark.parametrize("way", [asynchronous, blocking, blocking_within_an_event_loop])
+def test_a_keyboard_interrupt_ends_the_call_and_keeps_the_charge(
+    way: Callable[[RealProcess], object], tmp_path: Path
+) -> None:
+    """Case 3: Control-C, sent once the request is there."""
 
     def interrupt(request: Received) -> None:
         os.kill(os.getpid(), signal.SIGINT)
@@ -376,10 +402,46 @@ def test_a_keyboard_interrupt_ends_the_blocking_call_and_keeps_the_charge(tmp_pa
 
     with process(tmp_path, interrupt) as (one, _), control_c():
         with pytest.raises(KeyboardInterrupt):
-            asyncio.run(one.prepare([a_query()]))
+            way(one)
 
         assert complete(one.reservation)
         assert one.reservation.unknown_reason is UnknownReason.CANCELLED
+        assert outcome_after(one) == "query goes on"
+
+
+# -- Private text --------------------------------------------------------------------------------
+
+CANARY = "canarybird"
+
+
+def test_the_question_is_in_no_file_log_event_or_report(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    behaviours = (
+        server_side.honest(),
+        server_side.status(401),
+        server_side.raw(b"HTTP/1.1 canarybird\r\n\r\n"),
+        server_side.cut_off(),
+    )
+    queries = [a_query(f"Where is the {CANARY}?", subjects=(f"{CANARY} {n}",)) for n in range(4)]
+    with process(tmp_path, *behaviours) as (one, server):
+        reports = [anyio.run(one.prepare, [query]) for query in queries]
+        sent = [request.texts for request in server.requests]
+        events = [repr(each) for each in one.log.follow(after_position=0, limit=1_000)]
+        files = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+        shown = [repr(one.prepared), repr(one.use_case), repr(reports), repr(one.reservations)]
+
+    assert all(CANARY in text for texts in sent for text in texts)
+    assert [report.outcomes[0].status for report in reports] == [
+        "prepared",
+        "unknown",
+        "unknown",
+        "unknown",
+    ]
+    assert b"CacheContext" in files or b"cache_context" in files
+    assert CANARY.encode() not in files
+    assert CANARY not in "".join([*events, *shown, caplog.text])
 
 
 # -- The last slot -------------------------------------------------------------------------------

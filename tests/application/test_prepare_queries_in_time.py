@@ -163,6 +163,22 @@ def test_the_old_charge_still_counts_for_the_one_that_replaces_it() -> None:
     assert reasons(lab.ask(a_query())) == [("refused", "over_money_ceiling")]
 
 
+def test_what_is_settled_after_midnight_counts_for_the_day_before() -> None:
+    """Case 6: reserved two seconds before midnight, settled after it."""
+    lab = Laboratory()
+    lab.clock.skew = timedelta(hours=11, minutes=59, seconds=58)
+
+    lab.ask(a_query("before midnight"))
+    lab.ask(a_query("after midnight"))
+
+    first, second = lab.real_ledger.days("acme")
+    assert [(first.day, first.requests), (second.day, second.requests)] == [
+        ("2030-01-01", 1),
+        ("2030-01-02", 1),
+    ]
+    assert first.charged_quanta == second.charged_quanta == 200
+
+
 # -- A process that was suspended ----------------------------------------------------------------
 
 
