@@ -5,7 +5,7 @@ resolved on every call.  What an index offers beyond that is dropped, and the an
 the next candidates (design 4.1).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from remembrancer.application.embedders import Embedders
@@ -188,7 +188,7 @@ class Recall:
         while True:
             by_vector, dense = self._by_vector(dense, depth, filters)
             by_words = _merged(
-                (self._sparse.query(_question(query), depth, one) for one in filters), depth
+                [self._sparse.query(_question(query), depth, one) for one in filters], depth
             )
             found = {one.id for one in (*by_vector, *by_words)}
             resolved |= self._vault.indexed([one for one in found if one not in resolved])
@@ -209,7 +209,7 @@ class Recall:
         store = self._indexes.store(dense.index)
         vector = dense.vector
         try:
-            found = _merged((store.query(vector, depth, one) for one in filters), depth)
+            found = _merged([store.query(vector, depth, one) for one in filters], depth)
         except ImpossibleVectorError:
             return [], DenseQuery(reason="impossible_query_vector")
         except StoreUnavailableError:
@@ -246,8 +246,9 @@ class Recall:
     ) -> LeftOutReason | None:
         if original is None or head is None:
             return LeftOutReason.STALE
-        if not all(self._policy.permits(access, one.header) for one in (original, head)):
-            return LeftOutReason.PERMISSION
+        for one in (original,) if head is original else (original, head):
+            if not self._policy.permits(access, one.header):
+                return LeftOutReason.PERMISSION
         if query.as_of is None:
             return None if original.superseded_at is None else LeftOutReason.STALE
         began, ended = original.recorded_at, original.superseded_at
@@ -259,8 +260,10 @@ def _question(query: RecallQuery) -> str:
     return " ".join((query.question, *query.subjects)) if query.subjects else query.question
 
 
-def _merged(lists: Iterable[list[VectorMatch]], depth: int) -> list[Scored]:
+def _merged(lists: Sequence[list[VectorMatch]], depth: int) -> list[Scored]:
     """Merge the answers to alternative filters: each id once, best first."""
+    if len(lists) == 1:  # As usual; an index gives each id once and best first by itself.
+        return [Scored(match.id, match.score) for match in lists[0]]
     best: dict[EntryId, float] = {}
     for matches in lists:
         for match in matches:

@@ -97,6 +97,8 @@ def _original(row: Row) -> Original:
 
 
 def _subjects(stored: str) -> tuple[str, ...]:
+    if stored == "[]":
+        return ()
     subjects = _decoded(stored)
     if not isinstance(subjects, list):
         raise TypeError("not a list")

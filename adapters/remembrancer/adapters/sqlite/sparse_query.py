@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +28,10 @@ SERIAL_BITS = 32
 LITERAL_SCAN_MAX = 20_000
 """Documents read for a question of punctuation, the newest of each owner first."""
 
+LOOKED_UP_PER_RESULT = 4
+"""Of the best documents so many, for each that is wanted, have their labels looked up at first."""
+
+_ROWS_MAX = 2**62
 _FTS5_IDF_MIN = 1e-6
 """What ``bm25()`` takes where its own inverse document frequency isn't above zero."""
 
@@ -43,8 +47,10 @@ class _Reach:
 
     owned: str
     """The condition that keeps the asked owners' documents: what words are weighed by."""
+    labels: frozenset[int] | None
+    """The labels that pass; None where all do."""
     labelled: str
-    """The condition on the label of ``sparse_document``, beginning with AND; may be empty."""
+    """The same as SQL on ``sparse_document``, beginning with AND; may be empty."""
     conditions: str
     """What else must hold, beginning with AND; may be empty."""
     bindings: dict[str, Any]
@@ -92,7 +98,8 @@ def _reach(
         bindings["owners"] = json.dumps(numbers)
         owned += f" AND sparse_words.rowid >> {SERIAL_BITS} IN {_listed('owners')}"
     labelled, conditions = "", ""
-    if labels := _labels(connection, numbers, values):
+    labels = _labels(connection, numbers, values)
+    if labels:
         bindings["labels"] = json.dumps(labels)
         labelled = f" AND sparse_document.label IN {_listed('labels')}"
     elif labels is not None:
@@ -106,6 +113,7 @@ def _reach(
         )
     return _Reach(
         owned=owned,
+        labels=None if labels is None else frozenset(labels),
         labelled=labelled,
         conditions=conditions,
         bindings=bindings,
@@ -197,7 +205,7 @@ def _ranked(
     )
     return [
         VectorMatch(entry_id, steps / STEPS_PER_UNIT)
-        for entry_id, steps in _best(connection, ranked, bindings, top_k, reach.labelled)
+        for entry_id, steps in _best(connection, ranked, bindings, top_k, reach.labels)
     ]
 
 
@@ -231,21 +239,40 @@ def _best(
     found: str,
     bindings: dict[str, Any],
     top_k: int,
-    labelled: str = "",
+    labels: frozenset[int] | None = None,
 ) -> list[tuple[EntryId, int]]:
     """Return the best of the (number, rank) that ``found`` selects, higher ranks first."""
-    # Best first, so that labels and ids are looked up for few.  The outer statement has no order
-    # of its own, which would read all; LIMIT keeps SQLite from dropping the inner one.
+    # Best first, so that labels and ids are looked up for few, and few are put in order; only
+    # where these don't do, all are.
     best_first = (
-        "SELECT id, rank"  # noqa: S608  # Names of ours; values are bound.
-        f" FROM (SELECT number, rank FROM ({found}) ORDER BY rank DESC LIMIT -1) AS found"
-        f" CROSS JOIN sparse_document ON sparse_document.number = found.number{labelled}"
+        "SELECT id, label, rank"  # noqa: S608  # Names of ours; values are bound.
+        f" FROM (SELECT number, rank FROM ({found}) ORDER BY rank DESC LIMIT :limit) AS found"
+        " CROSS JOIN sparse_document ON sparse_document.number = found.number"
     )
     best: list[tuple[int, bytes]] = []
-    with closing(connection.execute(best_first, bindings)) as rows:
-        for id_, rank in rows:
-            if len(best) >= top_k and -rank > best[-1][0]:
-                break  # All that tie at the cut have been seen.
-            best.append((-rank, id_))
+    for limit in (min(LOOKED_UP_PER_RESULT * top_k, _ROWS_MAX), -1):
+        with closing(connection.execute(best_first, {**bindings, "limit": limit})) as rows:
+            best, all_seen = _cut(rows, top_k, limit, labels)
+        if all_seen:
+            break
     # Ids order by their numbers, which is the order of their bytes.
     return [(EntryId(UUID(bytes=id_)), -worse) for worse, id_ in sorted(best)[:top_k]]
+
+
+def _cut(
+    rows: Iterable[Any], top_k: int, limit: int, labels: frozenset[int] | None
+) -> tuple[list[tuple[int, bytes]], bool]:
+    """Read ``rows`` up to the last that ties at the cut.
+
+    Returns:
+        (minus rank, id) of those whose label passes, and whether none that counts is missing.
+    """
+    best: list[tuple[int, bytes]] = []
+    seen = 0
+    for id_, label, rank in rows:
+        seen += 1
+        if len(best) >= top_k and -rank > best[-1][0]:
+            return best, True
+        if labels is None or label in labels:
+            best.append((-rank, id_))
+    return best, seen != limit
