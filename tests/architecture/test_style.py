@@ -24,11 +24,11 @@ VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "base", "misc", 
 MAY_BE_AMBIENT = ("adapters/remembrancer/adapters/clock/",
                   "adapters/remembrancer/adapters/randomness/",
                   "composition/")  # fmt: skip
-AMBIENT_CALLS = re.compile(
-    r"(datetime\.)?(datetime|date)\.(now|today|utcnow)"
-    r"|time\.(time|monotonic|perf_counter|process_time)(_ns)?|monotonic|perf_counter"
-    r"|(uuid\.)?uuid[14]|random\.\w+|(secrets\.)?token_\w+|secrets\.\w+"
-    r"|(os\.)?(urandom|getenv|getrandom)"
+AMBIENT = re.compile(
+    r"datetime\.(datetime|date)\.(now|today|utcnow)"
+    r"|time\.(time|monotonic|perf_counter|process_time|thread_time)(_ns)?"
+    r"|time\.(gmtime|localtime|ctime)|uuid\.(uuid[124678]|getnode)|(numpy\.)?random\.\w+|secrets\.\w+"
+    r"|os\.(urandom|getenv|getrandom|environ|environb)|socket\.gethostname|getpass\.\w+"
 )
 
 
@@ -37,13 +37,22 @@ def _name(path: Path) -> str:
 
 
 def _ambient(source: str) -> list[str]:
-    """Return the calls and names by which a module would reach around its ports."""
+    """Return where a module would reach around its ports, by whatever names it has imported."""
+    tree = ast.parse(source)
+    imported = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported.update({one.asname or one.name: one.name for one in node.names})
+        elif isinstance(node, ast.ImportFrom):
+            imported.update({one.asname or one.name: f"{node.module}.{one.name}"
+                             for one in node.names})  # fmt: skip
     found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and AMBIENT_CALLS.fullmatch(ast.unparse(node.func)):
-            found.append(f"{ast.unparse(node.func)}:{node.lineno}")
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "os.environ":
-            found.append(f"os.environ:{node.lineno}")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute):
+            first, dot, rest = ast.unparse(node).partition(".")
+            meant = f"{imported[first]}{dot}{rest}" if first in imported else ""
+            if AMBIENT.fullmatch(meant):
+                found.append(f"{meant}:{node.lineno}")
     return found
 
 
@@ -79,12 +88,26 @@ def test_time_and_chance_come_through_ports(module: Path) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["import datetime\ndatetime.datetime.now()", "time.time_ns()", "x = uuid4()",
-     "import os\nos.environ['A']", "secrets.token_bytes(8)", "random.random()", "os.getenv('A')"],
+    ["import datetime\ndatetime.datetime.now()", "from datetime import datetime as d\nd.now()",
+     "from datetime import date\ntoday = date.today", "import time\ntime.time_ns()",
+     "import time as t\nt.monotonic()", "from time import monotonic\nf(clock=monotonic)",
+     "from uuid import uuid4\nx = uuid4()", "import uuid\nfield(default_factory=uuid.uuid4)",
+     "import os\nos.environ['A']", "import os\nos.environ.get('A')",
+     "from os import environ\nenviron['A']", "from os import getenv\ngetenv('A')",
+     "import secrets\nsecrets.token_bytes(8)", "from random import choice\nchoice('ab')",
+     "import numpy as np\nnp.random.default_rng()", "from numpy import random\nrandom.rand()"],
 )  # fmt: skip
 def test_reaching_around_a_port_would_be_seen(source: str) -> None:
     assert _ambient(source)
-    assert not _ambient("self._clock.now(); at.date(); datetime.fromisoformat(text)")
+
+
+def test_what_only_looks_like_it_is_not_taken_for_reaching_around() -> None:
+    source = """
+from datetime import datetime
+self._clock.now(); self.random.bytes(8); at.date(); datetime.fromisoformat(text); time.sleep(1)
+"""
+
+    assert not _ambient(source)
 
 
 def _classes() -> Iterator[type]:
