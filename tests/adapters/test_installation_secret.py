@@ -11,8 +11,10 @@ from remembrancer.adapters.memory.installation_secret import MemoryInstallationS
 from remembrancer.adapters.randomness.randomness import SystemRandomness
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.installation_secret import SqliteInstallationSecret
+from remembrancer.adapters.sqlite.transactions import SqliteTransactions
 from remembrancer.application.ports.installation_secret import InstallationSecret
 from remembrancer.contracts.installation_secret import InstallationSecretContract
+from remembrancer.contracts.rollback import rolled_back
 from remembrancer.domain.errors import StoreReadOnlyError
 
 PROCESSES = 4
@@ -82,9 +84,8 @@ class TestSqliteInstallationSecret(InstallationSecretContract):
             installation = SqliteInstallationSecret(
                 database=database, randomness=SystemRandomness()
             )
-            with pytest.raises(ZeroDivisionError), database.write():
+            with rolled_back(SqliteTransactions(database=database)):
                 lost = installation.secret()
-                raise ZeroDivisionError
 
             assert installation.secret() != lost
             assert installation.secret() == installation.secret()

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-
 from remembrancer.application.ports.installation_secret import SECRET_BYTES, InstallationSecret
 
 THREADS = 8
