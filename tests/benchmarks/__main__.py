@@ -79,7 +79,7 @@ def _table(names: Sequence[str], markdown: Path | None) -> int:
 def _measured(name: str, environment: Mapping[str, str]) -> list[Row] | None:
     """Return what one benchmark found, or None where it broke."""
     run = subprocess.run(
-        [sys.executable, "-m", __spec__.name, "--rows", name],
+        [sys.executable, "-m", __package__, "--rows", name],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,

@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 from eventsourcing.application import Application
+from tests.benchmarks.row import Row, interleaved
 
 from remembrancer.adapters.clock.clock import SystemClock
 from remembrancer.adapters.randomness.randomness import SystemRandomness
@@ -18,7 +19,6 @@ from remembrancer.composition.store import open_store
 from remembrancer.domain.entry import EntryHeader, MemoryEntry
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.sensitivity import Sensitivity
-from tests.benchmarks.row import Row, interleaved
 
 EVENTS = 100
 ROUNDS = 201

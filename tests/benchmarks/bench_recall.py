@@ -7,22 +7,23 @@ like ours.  Asked is once by one of ten owners, and once by a principal that may
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 import apsw
-
-from remembrancer.adapters.policy.default import DefaultAccessPolicy
-from remembrancer.adapters.sqlite.database import Database
-from remembrancer.application.ports.access_policy import Access
-from remembrancer.application.recall import CANDIDATES_MIN
-from remembrancer.application.ports.entry_vault import EntryHeader
-from remembrancer.composition import Remembrancer, embedded
-from remembrancer.domain import RecallQuery
 from tests.benchmarks.corpus import Corpus, a_context, a_query
 from tests.benchmarks.row import Row, interleaved, seconds
+from typing_extensions import override
+
+from remembrancer.adapters.sqlite.database import Database
+from remembrancer.application.ports.access_policy import Access, AccessPolicy
+from remembrancer.application.recall import CANDIDATES_MIN, Recall
+from remembrancer.composition import Remembrancer, embedded
+from remembrancer.domain import RecallQuery
+from remembrancer.domain.entry import EntryHeader
+from remembrancer.domain.scope import covered_by_any
 
 ENTRIES = 100_000
 OWNERS = 10
@@ -34,16 +35,18 @@ READY_S_MAX = 1.5
 _BARE = "SELECT rowid, rank FROM bare WHERE bare MATCH ? ORDER BY rank LIMIT ?"
 
 
-class WholeTenant(DefaultAccessPolicy):
+class WholeTenant(AccessPolicy):
     """Lets every principal read what any owner of its tenant has."""
 
+    @override
     def owners(self, access: Access) -> tuple[str, ...] | None:
-        """Return None: all of them."""
         return None
 
-    def permits(self, access: Access, header: EntryHeader) -> bool:
-        """As the default, whoever the owner is."""
-        return header.scope.startswith("project") and header.sensitivity <= access.read_ceiling
+    @override
+    def permits(self, access: Access, entry: EntryHeader) -> bool:
+        return covered_by_any(access.scopes, entry.scope) and (
+            entry.sensitivity <= access.read_ceiling
+        )
 
 
 def measure() -> list[Row]:
@@ -120,11 +123,12 @@ class _Parts:
     """The two parts of a recall, for the question that is taken."""
 
     def __init__(self, memory: Remembrancer, bare: apsw.Connection) -> None:
-        store = memory._container.store()
-        index = store.indexes.active()
-        self._recall = memory._container.recall()
-        self._store = store.indexes.store(index)
-        self._embedder = memory._container.embedders().of(index.embedding_tuple)
+        parts: Any = memory._container
+        indexes = parts.store().indexes
+        index = indexes.active()
+        self._recall: Recall = parts.recall()
+        self._store = indexes.store(index)
+        self._embedder = parts.embedders().of(index.embedding_tuple)
         self._bare = bare
 
     def take(self, query: RecallQuery) -> None:

@@ -154,5 +154,6 @@ class _Contest:
 
 
 def _connection(memory: Remembrancer) -> apsw.Connection:
-    connection: apsw.Connection = memory._container.store().transactions._database.connection()
+    store: Any = memory._container.store()
+    connection: apsw.Connection = store.transactions._database.connection()
     return connection

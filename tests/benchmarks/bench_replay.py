@@ -12,12 +12,12 @@ from typing import Any
 from uuid import UUID
 
 import apsw
+from tests.benchmarks.corpus import TENANT, Corpus, a_context, a_query
+from tests.benchmarks.row import Row, interleaved
 
 from remembrancer.composition import Remembrancer, embedded
 from remembrancer.domain import ContextItem, Sensitivity
 from remembrancer.domain.l3_selection import L3Selection
-from tests.benchmarks.corpus import TENANT, Corpus, a_context, a_query
-from tests.benchmarks.row import Row, interleaved
 
 ENTRIES = 2_000
 ROUNDS = 401
@@ -47,7 +47,8 @@ def measure() -> list[Row]:
         entries = pack.selection.entries
         keys = tuple(one.entry_id.bytes for one in entries)
         stream = L3Selection.create_id(TENANT, "session-1", "plan")
-        connection = memory._container.store().transactions._database.connection()
+        store: Any = memory._container.store()
+        connection: apsw.Connection = store.transactions._database.connection()
         if _replayed(memory) != pack.digest or len(keys) != 10:
             raise SystemExit("the pack isn't what it should be")
         ours, bare = interleaved(

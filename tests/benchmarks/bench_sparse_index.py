@@ -1,6 +1,6 @@
 """Word search over 100,000 texts of 60 words of ten owners, against bare FTS5 in the same run.
 
-Run with ``python tests/benchmarks/bench_sparse_index.py``.  The questions are of four words, in
+The questions are of four words, in
 three bands from common to rare; bare FTS5 is ``MATCH ... ORDER BY rank LIMIT 100`` over all texts,
 without any filter, on a connection set up like ours.  Inserting is compared with one batched loop
 that writes the same rows.
@@ -9,22 +9,20 @@ that writes the same rows.
 import itertools
 import random
 import statistics
-import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from uuid import UUID
 
 import apsw
+from tests.benchmarks.row import Row, seconds
 
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.sparse_index import SqliteSparseIndex
 from remembrancer.application.ports.sparse_index import SparseDocument
 from remembrancer.application.ports.vector_store import Filter
 from remembrancer.domain.identity import EntryId
-from remembrancer.domain.search_text import prepared
 
 TEXTS = 100_000
 WORDS = 60
@@ -93,27 +91,13 @@ def bare_loop(connection: apsw.Connection, documents: list[SparseDocument]) -> N
             )
 
 
-def write(line: str) -> None:
-    """Write a line at once."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return how long ``work`` takes, once."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
 def _fetched(connection: apsw.Connection, sql: str, match: str) -> object:
     return connection.execute(sql, (match,)).fetchall()
 
 
-def compare(index: SqliteSparseIndex, bare: apsw.Connection, words: list[str]) -> bool:
-    """Write a line for each band and filter; say whether all bounds hold."""
+def compare(index: SqliteSparseIndex, bare: apsw.Connection, words: list[str]) -> Iterator[Row]:
+    """Yield a row for each band and filter."""
     chance = random.Random(5)  # noqa: S311  # Not a secret: a workload.
-    kept = True
     for band, (low, high) in BANDS.items():
         questions = [chance.sample(words[low:high], 4) for _ in range(5)]
         asked: dict[str, list[float]] = {}
@@ -129,17 +113,20 @@ def compare(index: SqliteSparseIndex, bare: apsw.Connection, words: list[str]) -
             }
             for name, work in works.items():
                 asked.setdefault(name, []).append(seconds(work))
-        bare_s = statistics.median(asked["bare"])
-        write(f"{band:7} bare FTS5 {bare_s * 1000:7.2f} ms")
-        for name, taken in asked.items():
-            ratio = statistics.median(taken) / bare_s
-            kept = kept and ratio <= RATIOS_MAX[name]
-            write(f"        {name:16} {ratio:5.2f} x")
-    return kept
+        medians = {name: statistics.median(taken) for name, taken in asked.items()}
+        for name, median in medians.items():
+            if name != "bare":
+                yield Row(
+                    what=f"words: a question of {band} ones, {name}",
+                    ours=median,
+                    baseline=medians["bare"],
+                    against="bare FTS5, unfiltered",
+                    at_most=RATIOS_MAX[name],
+                )
 
 
-def main() -> int:
-    """Print what was measured; exit 1 where the bound is broken."""
+def measure() -> list[Row]:
+    """Fill an index of 100,000 texts and ask it."""
     words, documents = corpus(random.Random(1))  # noqa: S311  # Not a secret: a workload.
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -155,18 +142,18 @@ def main() -> int:
                     index.upsert_many(documents[start : start + 1_000])
 
         ours_s = seconds(fill)
-        write(f"insert  bare {bare_s / TEXTS * 1e6:.1f} us a text, ours {ours_s / bare_s:.2f} x")
-        short = [one.text for one in documents[:10_000]]
-        prepared_s = seconds(lambda: [prepared(text) for text in short]) / len(short)
-        write(f"prepare {prepared_s * 1e6:.2f} us a text")
-        kept = compare(index, bare, words)
         long_text = " ".join(words[:20_000])
         long_s = statistics.median(
             seconds(partial(index.query, long_text, 100, ONE_OWNER)) for _ in range(5)
         )
-        write(f"a question of {len(long_text) // 1000} kB, one owner: {long_s * 1000:.0f} ms")
-    return int(not kept or ours_s / bare_s > INSERT_RATIO_MAX)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        return [
+            Row(
+                what="words: write a text into the index",
+                ours=ours_s / TEXTS,
+                baseline=bare_s / TEXTS,
+                against="bare FTS5 and two tables",
+                at_most=INSERT_RATIO_MAX,
+            ),
+            *compare(index, bare, words),
+            Row(what=f"words: a question of {len(long_text) // 1000} kB, one owner", ours=long_s),
+        ]

@@ -1,7 +1,7 @@
 """The vector store beside others that search exactly in one process, whichever are installed.
 
-Run with ``python tests/benchmarks/bench_vector_stores_compared.py`` where the dependency group
-``bench`` is installed (lancedb, faiss-cpu, langchain-core, qdrant-client, chromadb).  All hold the
+The others come with the dependency group ``bench`` (lancedb, faiss-cpu, langchain-core,
+qdrant-client, chromadb).  All hold the
 same 100,000 vectors of 384 numbers of ten owners; each round asks every store a new question.
 chromadb searches approximately; its share of the true ten is printed beside its time.
 """
@@ -15,7 +15,7 @@ import tempfile
 import time
 import warnings
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
+from tests.benchmarks.row import Row
 
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes
@@ -36,8 +37,9 @@ ROUNDS = 15
 TOP_K = 10
 OWNER = "owner3"
 BATCH = 5_000
-SLOWING = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-MILLI = 1e3
+OURS = "remembrancer (SQLite)"
+EXACT_SHARE = 0.99
+"""Equal scores may come in another order."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -228,7 +230,7 @@ def chroma(rows: Floats, folder: Path, _stack: ExitStack) -> Ask:
 
 
 CONTESTANTS = {
-    "remembrancer (SQLite)": Contestant("remembrancer", remembrancer),
+    OURS: Contestant("remembrancer", remembrancer),
     "faiss-cpu, flat": Contestant("faiss", faiss_flat),
     "lancedb, flat": Contestant("lancedb", lancedb_flat),
     "langchain-core, in memory": Contestant("langchain_core", langchain_memory),
@@ -237,39 +239,42 @@ CONTESTANTS = {
 }
 
 
-def main() -> int:
-    """Print the table; exit 1 where somebody exact is faster, or anybody with a filter."""
+def measure() -> list[Row]:
+    """Fill and ask whichever stores are installed."""
+    os.environ.setdefault("LANCE_LOG", "error")
     warnings.simplefilter("ignore")
     chance = np.random.default_rng(1)
     rows: Floats = chance.standard_normal((ROWS, DIMENSIONS), dtype=np.float32)
     rows /= np.linalg.norm(rows, axis=1)[:, np.newaxis]
     queries: Floats = chance.standard_normal((ROUNDS, DIMENSIONS), dtype=np.float32)
     queries /= np.linalg.norm(queries, axis=1)[:, np.newaxis]
+    here = {
+        name: one
+        for name, one in CONTESTANTS.items()
+        if importlib.util.find_spec(one.module) is not None
+    }
+    if len(here) == 1:
+        say("no other store is installed; see the dependency group `bench`")
+        return []
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         ExitStack() as stack,
     ):
         asks: dict[str, Ask] = {}
-        for name, one in CONTESTANTS.items():
-            if importlib.util.find_spec(one.module) is None:
-                say(f"  {name:<28} not installed")
-                continue
+        for name, one in here.items():
             began = time.perf_counter()
             asks[name] = one.filled(rows, Path(folder), stack)
             say(f"  {name:<28} filled in {time.perf_counter() - began:6.1f} s")
-        medians = [compared(asks, rows, queries, one_owner=which) for which in (False, True)]
-    ours = "remembrancer (SQLite)"
-    exact_losers = [name for name in asks if name != "chromadb"]
-    fastest = min(exact_losers, key=lambda name: medians[0][name])
-    fastest_filtered = min(asks, key=lambda name: medians[1][name])
-    return 0 if fastest == fastest_filtered == ours else 1
+        return [
+            *compared(asks, rows, queries, one_owner=False),
+            *compared(asks, rows, queries, one_owner=True),
+        ]
 
 
 def compared(
     asks: dict[str, Ask], rows: Floats, queries: Floats, *, one_owner: bool
-) -> dict[str, float]:
-    """Print the medians of all stores, and how many of the true ten they find."""
-    say("one owner's, a tenth" if one_owner else "all rows")
+) -> Iterator[Row]:
+    """Yield a row for each other store; an approximate one says how many of the ten it has."""
     numbers = np.arange(3, ROWS, OWNERS) if one_owner else np.arange(ROWS)
     times: dict[str, list[float]] = {name: [] for name in asks}
     hits = dict.fromkeys(asks, 0)
@@ -284,16 +289,14 @@ def compared(
             times[name].append(time.perf_counter() - began)
             hits[name] += len(true & set(found))
     medians = {name: statistics.median(taken) for name, taken in times.items()}
-    ours = medians["remembrancer (SQLite)"]
+    ours = medians.pop(OURS)
     for name, median in medians.items():
         share = hits[name] / (TOP_K * len(queries))
-        say(f"  {name:<28} {median * MILLI:9.2f} ms  {median / ours:6.1f} x  recall {share:.3f}")
-    return medians
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("LANCE_LOG", "error")
-    if any(name in os.environ for name in SLOWING):
-        kept = {name: value for name, value in os.environ.items() if name not in SLOWING}
-        os.execve(sys.executable, [sys.executable, *sys.argv], kept)  # noqa: S606 - ourselves
-    sys.exit(main())
+        exact = share > EXACT_SHARE
+        yield Row(
+            what="vectors: ten best of " + ("one owner" if one_owner else "all"),
+            ours=ours,
+            baseline=median,
+            against=name if exact else f"{name}, approximate: {share:.2f} of the true ten",
+            at_most=1.0 if exact or one_owner else None,
+        )

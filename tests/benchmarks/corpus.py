@@ -1,4 +1,4 @@
-"""Entries as an agent writes them, made up: sixty words a text, common words commonest.
+"""Entries as an agent writes them, made up: some sixty words a text, common words commonest.
 
 The common words are those of Python's own reference, some six thousand, in its order of frequency;
 the rare ones, such as names, are made of syllables.
@@ -13,7 +13,8 @@ from pydoc_data.topics import topics
 
 from remembrancer.domain import NewEntry, RecallContext, RecallQuery, Sensitivity
 
-WORDS = 60
+WORDS = (40, 80)
+"""Of a text, from and to."""
 VOCABULARY = 30_000
 SCOPES = ("project/alpha", "project/beta", "project/gamma")
 SENSITIVITIES = (Sensitivity.PUBLIC, Sensitivity.INTERNAL, Sensitivity.RESTRICTED)
@@ -47,8 +48,9 @@ class Corpus:
 
     def text(self) -> str:
         """Return some sentences."""
-        chosen = self._chance.choices(self.words, cum_weights=self._weights, k=WORDS)
-        sentences = (chosen[start : start + 12] for start in range(0, WORDS, 12))
+        length = self._chance.randint(*WORDS)
+        chosen = self._chance.choices(self.words, cum_weights=self._weights, k=length)
+        sentences = (chosen[start : start + 12] for start in range(0, length, 12))
         return " ".join(" ".join(one).capitalize() + "." for one in sentences)
 
     def question(self) -> str:
