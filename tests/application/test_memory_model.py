@@ -258,6 +258,6 @@ class DurableMemoryMachine(MemoryMachine):
 
 
 TestMemoryModel = MemoryMachine.TestCase
-TestMemoryModel.settings = settings(max_examples=60, stateful_step_count=30)
+TestMemoryModel.settings = settings(max_examples=40, stateful_step_count=30)
 TestDurableMemoryModel = DurableMemoryMachine.TestCase
-TestDurableMemoryModel.settings = settings(max_examples=10, stateful_step_count=30)
+TestDurableMemoryModel.settings = settings(max_examples=6, stateful_step_count=30)
