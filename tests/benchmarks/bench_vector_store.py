@@ -1,9 +1,7 @@
 """Exact search in 100,000 vectors of 384 numbers of ten owners, against numpy's bare product.
 
-Every round asks each contestant a new
-question, one after the other, so that a busy machine slows all of them; figures are medians of the
-rounds, ratios are to ``rows @ query`` over float32 rows in memory, which finds nothing yet and
-filters nothing.
+Every round asks each contestant a new question.  The product is ``rows @ query`` over float32 rows
+in memory; it finds nothing yet and filters nothing.
 """
 
 import json

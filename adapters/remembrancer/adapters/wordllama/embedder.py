@@ -63,20 +63,20 @@ class WordLlamaEmbedder(Embedder):
 
     @override
     def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
-        return [self._embed(text) for text in texts]
+        return [self._embed(text, kept=True) for text in texts]
 
     @override
     def embed_query(self, text: str) -> Vector | None:
-        return self._embed(text)
+        return self._embed(text, kept=False)
 
-    def _embed(self, text: str) -> "array[float] | None":
+    def _embed(self, text: str, *, kept: bool) -> "array[float] | None":
         """Return the mean of the text's rows; None for one that is empty or only white space."""
         if not text or text.isspace():
             return None
         import numpy as np  # noqa: PLC0415 -- 70 ms: only when something is embedded
 
         weights = self._model.weights()
-        ids = np.frombuffer(self._model.token_ids(text), dtype=np.intc)
+        ids = np.frombuffer(self._model.token_ids(text, asked_again=kept), dtype=np.intc)
         total = np.zeros(DIMENSIONS)
         for start in range(0, len(ids), _ROWS_AT_ONCE):
             rows = weights.take(ids[start : start + _ROWS_AT_ONCE], axis=0)

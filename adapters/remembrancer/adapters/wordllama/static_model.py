@@ -45,6 +45,10 @@ WORDS_MAX = 50_000
 
 ID_BYTES = 4
 
+AWAITED_MAX = 512
+"""Texts whose ids wait to be asked for again."""
+AWAITED_CHARACTERS_MAX = 4_096
+
 _WEIGHTS_FILE = Path("weights/l2_supercat_256.safetensors")
 _WEIGHTS_TENSOR = "embedding.weight"
 _TOKENIZER_FILE = Path("tokenizers/l2_supercat_tokenizer_config.json")
@@ -72,17 +76,31 @@ class StaticModel:
         """Read from ``folder``; None means the installed package's own."""
         self._folder = folder
         self._words: _WordIds | None = None
+        self._awaited: dict[str, bytes] = {}
         self._weights: npt.NDArray[np.float16] | None = None
 
-    def token_ids(self, text: str) -> bytes:
-        """Return the text's token ids as native 32-bit integers, :data:`ID_BYTES` each."""
+    def token_ids(self, text: str, *, asked_again: bool = False) -> bytes:
+        """Return the text's token ids as native 32-bit integers, :data:`ID_BYTES` each.
+
+        ``asked_again`` says that they will be asked for once more: who embeds a text to keep it
+        counts its tokens as well, and cutting it up is half of the work.
+        """
+        awaited = self._awaited.pop(text, None)
+        if awaited is not None:
+            return awaited
         words = self._load_words() if self._words is None else self._words
         if "<" not in text or _MARKS.search(text) is None:
-            return _ids(words, text)
-        return b"".join(
-            array("i", [_MARK_IDS[part]]).tobytes() if part in _MARK_IDS else _ids(words, part)
-            for part in _MARKS.split(text)
-        )
+            ids = _ids(words, text)
+        else:
+            ids = b"".join(
+                array("i", [_MARK_IDS[part]]).tobytes() if part in _MARK_IDS else _ids(words, part)
+                for part in _MARKS.split(text)
+            )
+        if asked_again and len(text) <= AWAITED_CHARACTERS_MAX:
+            if len(self._awaited) >= AWAITED_MAX:
+                self._awaited.clear()
+            self._awaited[text] = ids
+        return ids
 
     def weights(self) -> "npt.NDArray[np.float16]":
         """Return the table: a row per token id, :data:`DIMENSIONS` wide."""
