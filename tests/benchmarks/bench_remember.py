@@ -10,6 +10,7 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -26,7 +27,7 @@ from remembrancer.composition import Remembrancer, embedded
 from remembrancer.domain import NewEntry
 
 SEEDED = 2_000
-SINGLE_ROUNDS = 600
+SINGLE_ROUNDS, SINGLE_RUN = 900, 30
 BATCH, BATCH_ROUNDS = 500, 24
 SINGLE_MAX = 1.5
 BATCH_LEAST = 0.6
@@ -73,18 +74,14 @@ class _Contest:
             self._ours.remember_many(some)
 
     def singles(self, entries: Sequence[NewEntry]) -> Row:
-        """Compare entry by entry; each is durable before the next."""
-        bare, ours = [], []
-        for number, entry in enumerate(entries):
-            statements = self._record([entry])
-            bare_work = lambda: self._write(statements, [])  # noqa: B023, E731 - called at once
-            our_work = lambda: self._ours.remember(entry)  # noqa: B023, E731 - as above
-            if number % 2:
-                bare.append(seconds(bare_work))
-                ours.append(seconds(our_work))
-            else:
-                ours.append(seconds(our_work))
-                bare.append(seconds(bare_work))
+        """Compare entry by entry, each durable before the next, in runs that take turns."""
+        bare: list[float] = []
+        ours: list[float] = []
+        for start in range(0, len(entries), SINGLE_RUN):
+            run = entries[start : start + SINGLE_RUN]
+            recorded = [self._record([entry]) for entry in run]
+            ours += [seconds(partial(self._ours.remember, entry)) for entry in run]
+            bare += [seconds(partial(self._write, statements, [])) for statements in recorded]
         return Row(
             what="remember one entry, durable",
             ours=statistics.median(ours),
