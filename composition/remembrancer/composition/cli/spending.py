@@ -1,6 +1,7 @@
 """Commands that spend, or say what was spent: ``prepare``, ``spend``, ``spend reconcile``."""
 
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
@@ -107,7 +108,8 @@ def spend(
         if as_json:
             session.out.data([_day_data(day) for day in days])
         elif days:
-            session.out.table(f"Spend of {who}, in USD", _COLUMNS, map(_day_row, days))
+            for name, of in groupby(days, key=lambda day: day.owner):
+                session.out.table(f"Spend of {who}/{name} in USD", _COLUMNS, map(_day_row, of))
         else:
             session.out.line("Nothing was spent.")
 
@@ -160,28 +162,13 @@ def reconcile(
             )
 
 
-_COLUMNS = (
-    "owner", "day", "requests", "reserved", "charged", "unknown", "pending", "ceiling",
-    "requests at most",
-)  # fmt: skip
+_COLUMNS = ("day (UTC)", "requests", "reserved", "charged", "unknown", "pending", "ceiling")
 
 
 def _day_row(day: "SpendOfDay") -> tuple[object, ...]:
-    return (
-        day.owner,
-        day.day,
-        day.requests,
-        usd_text(day.reserved_quanta),
-        usd_text(day.charged_quanta),
-        _some(day.unknown_quanta, day.unknown),
-        _some(day.pending_quanta, day.pending),
-        usd_text(day.ceiling_quanta),
-        day.ceiling_requests,
-    )
-
-
-def _some(quanta: int, requests: int) -> str:
-    return f"{usd_text(quanta)} ({requests})" if requests else "-"
+    amounts = (day.reserved_quanta, day.charged_quanta, day.unknown_quanta, day.pending_quanta)
+    requests = f"{day.requests}/{day.ceiling_requests}"
+    return (day.day, requests, *map(usd_text, amounts), usd_text(day.ceiling_quanta))
 
 
 def _day_data(day: "SpendOfDay") -> dict[str, Any]:
