@@ -134,7 +134,7 @@ def test_what_is_no_document_is_named_and_opens_nothing(
 def test_bytes_that_are_no_text_are_named(desk: AdmissionDesk, tmp_path: Path) -> None:
     (tmp_path / "odd.json").write_bytes(b"\xff\xfe\x00")
 
-    assert problem_with(tmp_path, "odd.json", desk) == "UnicodeDecodeError"
+    assert problem_with(tmp_path, "odd.json", desk) == "evidence: isn't JSON in UTF-8"
 
 
 def test_a_huge_file_is_not_read_whole(desk: AdmissionDesk, tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ answer makes all of it unusable: the reservation becomes unknown and nothing is 
 comes from outside and is trusted in nothing, its size included.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from remembrancer.domain.errors import ImpossibleVectorError
+from remembrancer.domain.strict_json import parse_strict_json
 from remembrancer.domain.vector import checked_vector
 
 if TYPE_CHECKING:
@@ -93,11 +93,8 @@ def _parsed(body: bytes, model: str) -> Mapping[str, Any]:
     if len(body) > ANSWER_BYTES_MAX:
         raise _FaultError(AnswerFault.TOO_LARGE)
     try:
-        answer = json.loads(
-            body.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_key_twice
-        )
-    # ValueError: not UTF-8, not JSON, or an integer of thousands of digits.
-    except (ValueError, RecursionError):
+        answer = parse_strict_json(body)
+    except ValueError:
         raise _FaultError(AnswerFault.NOT_JSON) from None
     if not isinstance(answer, dict):
         raise _FaultError(AnswerFault.WRONG_SHAPE)
@@ -149,14 +146,3 @@ def _usage_tokens(usage: object, most: int) -> int:
     if highest > most:
         raise _FaultError(AnswerFault.USAGE_OVER_BOUND)
     return highest
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
-    return found

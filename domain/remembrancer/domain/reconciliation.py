@@ -12,8 +12,7 @@ The ledger records the file's SHA-256; the file itself is the operator's to keep
 """
 
 import hashlib
-import json
-from typing import Annotated, NoReturn
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -22,6 +21,7 @@ from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.money import Quanta
 from remembrancer.domain.parsed import FilledText, Parsed
 from remembrancer.domain.reservation import ReconciliationEvidence
+from remembrancer.domain.strict_json import parse_strict_json
 
 DOCUMENT_BYTES_MAX = 65_536
 
@@ -58,26 +58,10 @@ def _read(data: bytes) -> ReconciliationDocument:
             field="evidence", problem=f"must not be larger than {DOCUMENT_BYTES_MAX} bytes"
         )
     try:
-        values = json.loads(
-            data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_key_twice
-        )
-    # ValueError: not UTF-8, not JSON, a key twice, or an integer of thousands of digits.
-    except (ValueError, RecursionError):
-        raise InvalidInputError(
-            field="evidence", problem="isn't a JSON document in UTF-8"
-        ) from None
+        values = parse_strict_json(data)
+    except ValueError as error:
+        raise InvalidInputError(field="evidence", problem=str(error)) from None
     if isinstance(values, dict) and not isinstance(values.get("reservation_id"), str):
         # Not strict about its type, so that text is taken; nothing else is.
         raise InvalidInputError(field="evidence", problem="must name the reservation's id")
     return ReconciliationDocument.parse(values)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _no_key_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
-    return found

@@ -4,11 +4,9 @@ A document that can't be read is no evidence; it is named, and the others count.
 are none at all: which of them is the newest could not be said.
 """
 
-import json
 import os
 import stat
 from pathlib import Path
-from typing import NoReturn
 
 from typing_extensions import override
 
@@ -20,6 +18,7 @@ from remembrancer.application.ports.admission_source import (
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.release import Evidence
+from remembrancer.domain.strict_json import parse_strict_json
 
 DOCUMENT_BYTES_MAX = 1_048_576
 DOCUMENTS_MAX = 10_000
@@ -61,8 +60,7 @@ class EvidenceFolder(EvidenceSource):
         for path in paths:
             try:
                 documents.append(_document(path))
-            except (OSError, ValueError, RecursionError, InvalidInputError) as problem:
-                # Of a decoding error only its kind: its message quotes the file.
+            except (OSError, InvalidInputError) as problem:
                 named = isinstance(problem, InvalidInputError)
                 said = str(problem) if named else type(problem).__name__
                 unreadable.append(UnreadableEvidence(name=path.name, problem=said))
@@ -110,11 +108,11 @@ def _document(path: Path) -> Evidence:
     data = _read(path)
     if len(data) > DOCUMENT_BYTES_MAX:
         raise InvalidInputError(field="evidence", problem="is larger than 1 MiB")
-    return Evidence.parse(
-        json.loads(
-            data.decode("utf-8"), object_pairs_hook=_no_key_twice, parse_constant=_no_constant
-        )
-    )
+    try:
+        values = parse_strict_json(data)
+    except ValueError as error:
+        raise InvalidInputError(field="evidence", problem=str(error)) from None
+    return Evidence.parse(values)
 
 
 def _read(path: Path) -> bytes:
@@ -124,14 +122,3 @@ def _read(path: Path) -> bytes:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise InvalidInputError(field="evidence", problem="isn't a file")
         return file.read(DOCUMENT_BYTES_MAX + 1)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _no_key_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise InvalidInputError(field="evidence", problem="says something twice")
-    return found
