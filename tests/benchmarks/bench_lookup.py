@@ -10,8 +10,8 @@ from tests.benchmarks.row import Row, interleaved
 from remembrancer.adapters.clock.clock import SystemClock
 from remembrancer.application.cache_contexts import Surface
 from remembrancer.application.prepared_queries import PreparedQueries
+from remembrancer.contracts.admission_examples import a_configuration
 from remembrancer.domain.bounds import CACHE_VECTORS_MAX
-from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.query_key import KEY_BYTES
 from remembrancer.domain.recall import RecallContext, RecallQuery
 from remembrancer.domain.sensitivity import Sensitivity
@@ -23,26 +23,7 @@ ROUNDS = 101
 SECRET = bytes(range(32))
 DIMENSIONS = 384
 
-CONFIGURATION = Configuration.parse(
-    {
-        "provider": {"url": "https://eu.example.com/v1/embeddings", "region": "eu"},
-        "embedding_tuple": {
-            "provider": "example",
-            "model": "small",
-            "model_revision": "1",
-            "dimensions": DIMENSIONS,
-            "input_preparation": "plain@1",
-        },
-        "pricing": {"usd_per_million_tokens": "0.02", "input_overhead_tokens": 8},
-        "ceilings": {"quanta_per_day": 1_000_000, "requests_per_day": 500},
-        "egress": {
-            "allowed_regions": ["eu"],
-            "allowed_hosts": ["eu.example.com"],
-            "guard_rule_sets": ["credentials@1"],
-            "guards_digest": "9" * 64,
-        },
-    }
-)
+CONFIGURATION = a_configuration(dimensions=DIMENSIONS)
 CONTEXT = RecallContext(
     policy_version="policy-2030-01",
     retrieval_policy_version="retrieval-7",
