@@ -1,5 +1,6 @@
 """Nothing without evidence, everything with it, and its end while a request is out."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -343,6 +344,56 @@ def test_the_log_says_that_the_context_ended(tmp_path: Path) -> None:
         log = memory._container.store().log
         topics = [type(one.event).__name__ for one in log.follow(after_position=0, limit=100)]
         assert topics[-1] == "AdmissionWithdrawn"
+
+
+FORKED = """
+import os, sys
+from pathlib import Path
+from tests.composition.remote_world import *
+with open_world(Path(sys.argv[1])) as world:
+    world.admit()
+    memory = world.open()
+    query = a_query("Which rule binds releases?")
+    memory.prepare([query], a_context(), **WHO)
+    child = os.fork()
+    if not child:
+        lookup = memory.semantic_lookup()
+        assert lookup.lookup(query, a_context()) is not None
+        until(lambda: lookup.lookup(query, a_context()) is None, within_s=5)
+        os._exit(7)
+    world.revoke()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_hears_of_it_too(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert run.returncode == 0, run.stderr
+
+
+def test_withdrawn_while_an_entry_is_embedded_the_entry_is_kept(tmp_path: Path) -> None:
+    with open_world(tmp_path, silent()) as world, ThreadPoolExecutor() as pool:
+        world.admit()
+        memory = world.open()
+        remembering = pool.submit(memory.remember, an_entry("A rule for releases."))
+        assert world.server.arrived.wait(5)
+
+        world.revoke()
+
+        assert world.server.gone.wait(WITHIN_S)
+        entry_id = remembering.result(timeout=5)
+        [found] = memory.recall(a_query("releases"), a_context()).entries
+        assert found.entry_id == entry_id
+        [day] = memory.spend(**WHO)
+        assert (day.unknown, day.charged_quanta) == (1, day.reserved_quanta)
 
 
 def test_no_thread_is_left_behind(tmp_path: Path) -> None:

@@ -98,6 +98,25 @@ def test_a_provider_that_is_away_is_not_asked_for_each_batch(tmp_path: Path) -> 
         assert memory.status().entries == 1_200
 
 
+def test_a_correction_buys_a_vector_too_and_is_kept_without_one(tmp_path: Path) -> None:
+    with open_world(tmp_path, meaning(), meaning(), status(500)) as world:
+        world.admit()
+        memory = world.open()
+        entry_id = memory.remember(ENTRIES[0])
+
+        memory.correct(entry_id, text="Receipts, not invoices.", reason="outdated")
+        memory.correct(entry_id, text="Neither of them.", reason="outdated")
+
+        assert [one.texts for one in world.server.requests] == [
+            [ENTRIES[0].text],
+            ["Receipts, not invoices."],
+            ["Neither of them."],
+        ]
+        [found] = memory.recall(a_query("neither"), a_context()).entries
+        assert (found.entry_id, found.version) == (entry_id, 3)
+        assert memory.spend(**WHO)[0].unknown == 1
+
+
 def test_what_may_not_leave_is_kept_without_a_vector(tmp_path: Path) -> None:
     with open_world(tmp_path, meaning()) as world:
         world.admit()

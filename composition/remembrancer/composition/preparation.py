@@ -5,9 +5,11 @@ A watch looks at the admission twice a second; when it is gone, the caches are e
 surfaces' contexts end in the log, and what is in flight stops at its next check.
 """
 
+import os
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Protocol
+from weakref import ref
 
 from remembrancer.adapters.provider.embedding_provider import OpenAICompatibleProvider
 from remembrancer.adapters.worker.anyio_worker import AnyioWorker
@@ -66,22 +68,36 @@ class Preparation:
 
 
 class AdmissionWatch:
-    """Withdraws a preparation as soon as its admission is gone."""
+    """Withdraws a preparation as soon as its admission is gone; in forked children too."""
 
     def __init__(self, preparation: Preparation, admitted: AdmittedConfiguration) -> None:
         self._preparation = preparation
         self._digest = admitted.digest
         self._stopped = Event()
-        self._thread = Thread(target=self._run, name="remembrancer-admission", daemon=True)
+        self._thread: Thread | None = None
 
     def start(self) -> None:
         """Begin to look."""
-        self._thread.start()
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            watch = ref(self)  # What was registered stays so for ever; the watch must not.
+            os.register_at_fork(after_in_child=lambda: _again(watch()))
 
     def stop(self) -> None:
         """Look no more; returns once the thread has ended."""
         self._stopped.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
+
+    def restart(self) -> None:
+        """Begin to look again, in a child that has none of its parent's threads."""
+        if self._thread is not None and not self._stopped.is_set():
+            self._stopped = Event()
+            self._begin()
+
+    def _begin(self) -> None:
+        self._thread = Thread(target=self._run, name="remembrancer-admission", daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
         while not self._stopped.wait(WATCH_INTERVAL_S):
@@ -94,6 +110,11 @@ class AdmissionWatch:
             return self._preparation.admission.admitted().digest == self._digest
         except Exception:  # noqa: BLE001  # an admission that can't be read is none
             return False
+
+
+def _again(watch: AdmissionWatch | None) -> None:
+    if watch is not None:
+        watch.restart()
 
 
 def admitted_preparation(
