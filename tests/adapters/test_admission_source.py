@@ -16,12 +16,8 @@ from remembrancer.adapters.admission.evidence_folder import (
     EvidenceFolder,
 )
 from remembrancer.adapters.memory.admission_source import MemoryAdmission
-from remembrancer.contracts.admission_source import (
-    CONFIGURATION,
-    AdmissionDesk,
-    AdmissionSourceContract,
-    evidence_of,
-)
+from remembrancer.contracts.admission_examples import CONFIGURATION, evidence_of
+from remembrancer.contracts.admission_source import AdmissionDesk, AdmissionSourceContract
 from remembrancer.contracts.clock import NOON, FixedClock
 from remembrancer.domain.errors import NotAdmittedError
 from remembrancer.domain.gate import Gate

@@ -13,6 +13,7 @@ from typing_extensions import override
 from remembrancer.application.cache_contexts import Surface
 from remembrancer.application.ports import Clock
 from remembrancer.application.prepared_queries import SURFACES_MAX, PreparedQueries
+from remembrancer.contracts.admission_examples import a_configuration
 from remembrancer.contracts.clock import FixedClock
 from remembrancer.contracts.semantic_query_lookup import (
     CONTEXT,
@@ -27,26 +28,7 @@ from remembrancer.domain.vector import Vector
 
 SECRET = bytes(range(32))
 SURFACE = Surface(tenant="acme", owner="ana", surface="cli")
-CONFIGURATION = Configuration.parse(
-    {
-        "provider": {"url": "https://eu.example.com/v1/embeddings", "region": "eu"},
-        "embedding_tuple": {
-            "provider": "example",
-            "model": "small",
-            "model_revision": "1",
-            "dimensions": len(VECTOR),
-            "input_preparation": "plain@1",
-        },
-        "pricing": {"usd_per_million_tokens": "0.02", "input_overhead_tokens": 8},
-        "ceilings": {"quanta_per_day": 1_000_000, "requests_per_day": 500},
-        "egress": {
-            "allowed_regions": ["eu", "ch"],
-            "allowed_hosts": ["eu.example.com"],
-            "guard_rule_sets": ["credentials@1"],
-            "guards_digest": "9" * 64,
-        },
-    }
-)
+CONFIGURATION = a_configuration(dimensions=len(VECTOR))
 OTHER_CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "region": {"provider": {"url": CONFIGURATION.provider.url, "region": "ch"}},
     "price": {"pricing": {"usd_per_million_tokens": "0.03", "input_overhead_tokens": 8}},

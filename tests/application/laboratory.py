@@ -40,14 +40,15 @@ from remembrancer.application.ports.guards import Guards
 from remembrancer.application.ports.ledger_repository import LedgerRepository
 from remembrancer.application.prepare_queries import PreparationReport, PrepareQueries
 from remembrancer.application.prepared_queries import PreparedQueries
+from remembrancer.contracts.admission_examples import evidence_of
 from remembrancer.contracts.clock import NOON
 from remembrancer.contracts.loopback_provider import answer_for
 from remembrancer.contracts.randomness import SeededRandomness
 from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.errors import NotAdmittedError
-from remembrancer.domain.gate import GATES, Gate
+from remembrancer.domain.gate import Gate
 from remembrancer.domain.recall import RecallContext, RecallQuery
-from remembrancer.domain.release import AdmittedConfiguration, Evidence, admit
+from remembrancer.domain.release import AdmittedConfiguration, admit
 from remembrancer.domain.reservation import Reservation, ReservationState
 from remembrancer.domain.reservation_event import ReservationAdmitted
 
@@ -95,19 +96,7 @@ def configuration(url: str = URL, host: str = "eu.example.com", **changes: Any) 
 
 def admission_of(one: Configuration) -> AdmittedConfiguration:
     """Admit a configuration, with evidence that a test made up."""
-    evidence = [
-        Evidence(
-            gate=gate,
-            configuration_digest=one.digest,
-            mechanism_version="semantic-query@1",
-            ran="a test",
-            by="a test",
-            at=NOON - timedelta(days=1),
-            figures={demand.figure: demand.least for demand in GATES[gate].demands},
-            artefact_digests={"report.json": "5" * 64},
-        )
-        for gate in Gate
-    ]
+    evidence = [evidence_of(gate, one) for gate in Gate]
     answer = admit(one, evidence, at=NOON)
     assert isinstance(answer, AdmittedConfiguration)
     return answer

@@ -10,7 +10,7 @@ from typing import Any
 from remembrancer.adapters.admission.evidence_folder import EvidenceFolder
 from remembrancer.composition import Remembrancer, Settings, production
 from remembrancer.composition.remote import current_configuration
-from remembrancer.contracts.admission_source import evidence_of
+from remembrancer.contracts.admission_examples import evidence_of
 from remembrancer.contracts.loopback_provider import (
     Behaviour,
     LoopbackProvider,

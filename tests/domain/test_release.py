@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from remembrancer.contracts.admission_examples import CONFIGURATION, FEWER_REQUESTS, evidence_of
 from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.errors import InvalidInputError, NotAdmittedError
 from remembrancer.domain.gate import GATES, Demand, Gate
@@ -23,44 +24,10 @@ from remembrancer.domain.release import (
 
 AT = datetime(2030, 1, 2, 12, tzinfo=UTC)
 YESTERDAY = AT - timedelta(days=1)
-CONFIGURATION = Configuration.parse(
-    {
-        "provider": {"url": "https://eu.example.com/v1/embeddings", "region": "eu"},
-        "embedding_tuple": {
-            "provider": "example",
-            "model": "small",
-            "model_revision": "1",
-            "dimensions": 768,
-            "input_preparation": "plain@1",
-        },
-        "pricing": {"usd_per_million_tokens": "0.02", "input_overhead_tokens": 8},
-        "ceilings": {"quanta_per_day": 1_000_000, "requests_per_day": 500},
-        "egress": {
-            "allowed_regions": ["eu"],
-            "allowed_hosts": ["eu.example.com"],
-            "guard_rule_sets": ["credentials@1"],
-            "guards_digest": "9" * 64,
-        },
-    }
-)
-FEWER = Configuration.parse(
-    CONFIGURATION.model_dump(mode="json")
-    | {"ceilings": {"quanta_per_day": 1_000_000, "requests_per_day": 499}}
-)
 
 
 def evidence(gate: Gate, /, **changed: Any) -> Evidence:
-    values: dict[str, Any] = {
-        "gate": gate,
-        "configuration_digest": CONFIGURATION.digest,
-        "mechanism_version": "semantic-query@1",
-        "ran": "a suite",
-        "by": "ci",
-        "at": YESTERDAY,
-        "figures": {demand.figure: demand.least for demand in GATES[gate].demands},
-        "artefact_digests": {"report.json": "5" * 64},
-    }
-    return Evidence(**values | changed)
+    return evidence_of(gate, **{"at": YESTERDAY, **changed})
 
 
 def all_but(*gates: Gate) -> list[Evidence]:
@@ -121,7 +88,7 @@ def test_without_evidence_all_twelve_are_pending() -> None:
 
 
 def test_evidence_for_another_configuration_admits_nothing() -> None:
-    answer = admit(FEWER, all_but(), at=AT)
+    answer = admit(FEWER_REQUESTS, all_but(), at=AT)
 
     assert isinstance(answer, AdmissionRefusal)
     assert answer.pending == tuple(Gate)
@@ -254,7 +221,7 @@ def test_a_configuration_that_states_another_digest_admits_nothing() -> None:
         def digest(self) -> str:
             return CONFIGURATION.digest
 
-    answer = admit(Borrowed.parse(FEWER.model_dump()), all_but(), at=AT)
+    answer = admit(Borrowed.parse(FEWER_REQUESTS.model_dump()), all_but(), at=AT)
 
     assert isinstance(answer, AdmissionRefusal)
 
@@ -285,7 +252,7 @@ def test_an_admission_is_not_changed() -> None:
     answer = admitted()
 
     with pytest.raises(AttributeError):
-        answer.configuration = FEWER
+        answer.configuration = FEWER_REQUESTS
     with pytest.raises(AttributeError):
         del answer.evidence
     assert not hasattr(answer, "__dict__")

@@ -1,4 +1,4 @@
-"""What every source of admission promises, and evidence for tests.
+"""What every source of admission promises.
 
 Enrol an adapter by subclassing and saying how its evidence comes and goes::
 
@@ -11,64 +11,19 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
 from remembrancer.application.ports.admission_source import AdmissionSource, EvidenceSource
+from remembrancer.contracts.admission_examples import CONFIGURATION, FEWER_REQUESTS, evidence_of
 from remembrancer.contracts.clock import NOON, FixedClock
 from remembrancer.domain.configuration import Configuration
 from remembrancer.domain.errors import NotAdmittedError
-from remembrancer.domain.gate import GATES, Gate
+from remembrancer.domain.gate import Gate
 from remembrancer.domain.release import Evidence, require_admitted
 
-CONFIGURATION = Configuration.parse(
-    {
-        "provider": {"url": "https://eu.example.com/v1/embeddings", "region": "eu"},
-        "embedding_tuple": {
-            "provider": "example",
-            "model": "small",
-            "model_revision": "1",
-            "dimensions": 8,
-            "input_preparation": "plain@1",
-        },
-        "pricing": {"usd_per_million_tokens": "0.02", "input_overhead_tokens": 8},
-        "ceilings": {"quanta_per_day": 1_000_000, "requests_per_day": 500},
-        "egress": {
-            "allowed_regions": ["eu"],
-            "allowed_hosts": ["eu.example.com"],
-            "guard_rule_sets": ["credentials@1"],
-            "guards_digest": "9" * 64,
-        },
-    }
-)
-FEWER_REQUESTS = Configuration.parse(
-    CONFIGURATION.model_dump(mode="json")
-    | {"ceilings": {"quanta_per_day": 1_000_000, "requests_per_day": 499}}
-)
 QUICK_S = 0.05
-
-
-def evidence_of(
-    gate: Gate,
-    configuration: Configuration = CONFIGURATION,
-    *,
-    at: datetime = NOON - timedelta(hours=1),
-    **changes: Any,
-) -> Evidence:
-    """Return a document that meets ``gate``; nothing ran, so it is for tests only."""
-    values: dict[str, Any] = {
-        "gate": gate,
-        "configuration_digest": configuration.digest,
-        "mechanism_version": configuration.mechanism_version,
-        "ran": "a contract suite",
-        "by": "a test",
-        "at": at,
-        "figures": {demand.figure: demand.least for demand in GATES[gate].demands},
-        "artefact_digests": {"report.json": "5" * 64},
-    }
-    return Evidence(**values | changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
