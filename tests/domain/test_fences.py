@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from remembrancer.domain import fences
 from remembrancer.domain.fences import Provenance, escaped, fenced, gone, unescaped
 
 LABEL = "0123456789abcdef"
@@ -162,3 +163,15 @@ def test_a_mebibyte_takes_no_longer_than_it_must(text: str) -> None:
     assert unescaped(escaped(text)) == text
 
     assert time.perf_counter() - began < 10
+
+
+def test_the_quick_look_misses_nothing() -> None:
+    """Texts in which it finds nothing are passed on as they are."""
+    missed = [
+        f"{code:X}"
+        for code in range(0x110000)
+        if fences._ESCAPED.search(chr(code)) and not fences._SUSPECT.search(chr(code))
+    ]
+
+    assert not missed
+    assert all(fences._SUSPECT.search(mark) for mark in ("<<<", ">>>", "\\u{3C}", "a\rb"))
