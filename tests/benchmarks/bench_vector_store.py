@@ -9,6 +9,7 @@ import statistics
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from uuid import UUID
@@ -102,13 +103,13 @@ def measure_writing(
     ours, bare = [], []
     for start in range(0, len(all_), BATCH):
         some = all_[start : start + BATCH]
-        ours.append(seconds(lambda: store.upsert_many(some)))  # noqa: B023 - called at once
+        ours.append(seconds(partial(store.upsert_many, some)))
         if start < 10 * BATCH:
-            bare.append(seconds(lambda: bare_batch(database, some, start)))  # noqa: B023
+            bare.append(seconds(partial(bare_batch, database, some, start)))
     with database.write() as connection:
         connection.execute("DROP TABLE bare; DROP TABLE bare_id")
         single = [
-            seconds(lambda: store.upsert(one.id, one.vector, one.metadata))  # noqa: B023
+            seconds(partial(store.upsert, one.id, one.vector, one.metadata))
             for one in all_[:200]
         ]
     return [
