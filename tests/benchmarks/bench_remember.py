@@ -96,8 +96,8 @@ class _Contest:
         for number, some in enumerate(batches):
             statements = self._record(some)
             texts = [one.text for one in some]
-            bare_work = lambda: self._write(statements, texts)  # noqa: B023, E731 - as above
-            our_work = lambda: self._ours.remember_many(some)  # noqa: B023, E731 - as above
+            bare_work = partial(self._write, statements, texts)
+            our_work = partial(self._ours.remember_many, some)
             if number % 2:
                 bare.append(seconds(bare_work))
                 ours.append(seconds(our_work))

@@ -109,8 +109,7 @@ def measure_writing(
     with database.write() as connection:
         connection.execute("DROP TABLE bare; DROP TABLE bare_id")
         single = [
-            seconds(partial(store.upsert, one.id, one.vector, one.metadata))
-            for one in all_[:200]
+            seconds(partial(store.upsert, one.id, one.vector, one.metadata)) for one in all_[:200]
         ]
     return [
         Row(
