@@ -9,8 +9,9 @@ from remembrancer.domain.fences import Provenance
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.l3_selection import SelectedEntry
 from remembrancer.domain.original_digest import original_digest
+from remembrancer.domain.recall import LeftOutReason
 
-ERASED = "erased"
+ERASED = LeftOutReason.ERASED.value
 NO_LONGER_PERMITTED = "no longer permitted"
 ALTERED = "altered"
 
@@ -30,9 +31,7 @@ class Quote:
         """
         originals = self._vault.versions([(one.entry_id, one.version) for one in selected])
         # A version that is current is its own head; only for others one has to be read.
-        superseded = [
-            one.entry_id for one in originals.values() if one.superseded_at is not None
-        ]
+        superseded = [one.entry_id for one in originals.values() if one.superseded_at is not None]
         heads = self._vault.current(superseded) if superseded else {}
         return [
             self._quotation(one, originals.get((one.entry_id, one.version)), heads, access)

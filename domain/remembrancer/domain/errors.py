@@ -14,7 +14,6 @@
     │   ├── BudgetTooSmallError       required items don't fit the token budget
     │   ├── SealBrokenError           sealed bytes can't be opened with this key and identity
     │   ├── UnreadableDocumentError   a file or folder to import can't be read as text
-    │   ├── TupleMismatchError        a vector of one space met an index of another
     │   ├── NotAdmittedError          a configuration isn't admitted
     │   ├── StaleGenerationError      the cache context changed meanwhile, see
     │   └── SpendRefusedError         remembrancer.domain.spend_errors
@@ -180,17 +179,6 @@ class UnreadableDocumentError(RefusedError):
         self.fault = fault
         """A word for machines, see ``remembrancer.application.ports.document_reader``."""
         self.problem = problem
-
-
-class TupleMismatchError(RefusedError):
-    """Vectors of two embedding tuples never meet in one index."""
-
-    def __init__(self, *, wanted: str, found: str) -> None:
-        super().__init__(
-            f"the index holds vectors of {found}, not of {wanted}; reindex to {wanted} first"
-        )
-        self.wanted = wanted
-        self.found = found
 
 
 class NotAdmittedError(RefusedError):

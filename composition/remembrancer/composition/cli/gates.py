@@ -158,10 +158,6 @@ def _report_data(report: "GatesReport") -> dict[str, Any]:
     }
 
 
-def _evidence_data(one: "Evidence") -> dict[str, Any]:
-    return {"at": one.at.isoformat(), "by": one.by, "ran": one.ran, "figures": one.figures}
-
-
 def _show_outcomes(out: Output, outcomes: "list[CheckOutcome]", outside: "list[Gate]") -> None:
     from remembrancer.composition.gate_checks.template import HOW  # noqa: PLC0415  # only here
 
