@@ -38,10 +38,8 @@ class FileDocumentReader(DocumentReader):
         try:
             resolved = root.resolve(strict=True)
             is_folder = stat.S_ISDIR(resolved.stat().st_mode)
-            if is_folder:
-                os.scandir(
-                    resolved
-                ).close()  # Below the root, the walk reports what it can't list.
+            if is_folder:  # Below the root, the walk reports what it can't list.
+                os.scandir(resolved).close()
         except (OSError, RuntimeError, ValueError) as cause:  # RuntimeError: links in a circle.
             raise _refused_by_system(str(root), cause) from cause
         folder = resolved if is_folder else resolved.parent

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from remembrancer.application.gates import GatesReport
     from remembrancer.composition.gate_checks import CheckOutcome
     from remembrancer.domain.gate import Gate
-    from remembrancer.domain.release import Evidence, GateStatus
+    from remembrancer.domain.release import GateStatus
 
 gates_app = typer.Typer(help="What must be proved before anything may leave.")
 RAN_BY = "remembrancer"
