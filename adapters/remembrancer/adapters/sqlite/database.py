@@ -18,6 +18,7 @@ import apsw
 
 from remembrancer.adapters.sqlite import forking
 from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
+from remembrancer.adapters.sqlite.scrubbing import scrub
 from remembrancer.adapters.sqlite.translation import OPERATING_ERRORS, translated
 from remembrancer.domain.errors import (
     StoreClosedError,
@@ -166,7 +167,7 @@ class Database:
         mine.calls.append(call)
 
     def scrub(self) -> bool:
-        """Copy the write-ahead log into the file and cut it to nothing.
+        """Clear what erased rows left in the log and in the file; see :mod:`.scrubbing`.
 
         Returns:
             False while a snapshot (of this thread too) or another writer is in the way.
@@ -174,16 +175,18 @@ class Database:
         mine = self._mine()
         if mine.depth or self._read_only:
             return False
-        with mine.gate, self._translating():
-            connection = mine.connection
-            connection.set_busy_timeout(SCRUB_WAIT_MS)
-            try:
-                frames, copied = connection.wal_checkpoint("main", apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            except apsw.BusyError:
-                return False
-            finally:
-                connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
-            return frames == 0 == copied
+        if not self._writer.acquire(timeout=SCRUB_WAIT_MS / 1000):
+            return False
+        try:
+            with mine.gate, self._translating():
+                connection = mine.connection
+                connection.set_busy_timeout(SCRUB_WAIT_MS)
+                try:
+                    return scrub(connection, self.path)
+                finally:
+                    connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
+        finally:
+            self._writer.release()
 
     def close(self) -> None:
         """Close all connections that this process opened; the last one empties the log.
