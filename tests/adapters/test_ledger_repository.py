@@ -22,7 +22,7 @@ from remembrancer.application.ports.event_log import EventLog, Recorded
 from remembrancer.application.ports.ledger_repository import HeldLedger
 from remembrancer.contracts.clock import FixedClock
 from remembrancer.contracts.ledger_repository import LedgerRepositoryContract
-from remembrancer.contracts.ledger_repository_durable import DurableLedgerRepositorySuite
+from remembrancer.contracts.ledger_repository_durable import DurableLedgerRepositoryContract
 from remembrancer.contracts.spending import (
     FIRST_ID,
     MORNING,
@@ -48,7 +48,7 @@ class TestMemoryLedgerRepository(LedgerRepositoryContract):
         yield LedgerStore(ledgers, log, transactions, clock)
 
 
-class TestSqliteLedgerRepository(DurableLedgerRepositorySuite):
+class TestSqliteLedgerRepository(DurableLedgerRepositoryContract):
     tiny_requests = 100
 
     @override

@@ -75,6 +75,19 @@ def test_module_of_contracts_says_what_it_lends_to_the_suites(suite: Path) -> No
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
+def test_what_holds_tests_is_named_a_contract(suite: Path) -> None:
+    """And is never collected by itself: pytest looks for ``Test...``."""
+    holding = [
+        cls.name
+        for cls in _classes(suite)
+        if any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+               for node in cls.body)
+    ]  # fmt: skip
+
+    assert set(holding) == set(_contracts(suite))
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
 def test_contract_belongs_to_a_port(suite: Path) -> None:
     """A part of a port's suite is named for it: the port, an underscore, the part."""
     assert not _contracts(suite) or _port_of(suite)

@@ -1,7 +1,7 @@
 """What every ledger repository promises (design 4.2, seen from outside).
 
 Enrol an adapter by subclassing :class:`LedgerRepositoryContract`; or, if it keeps what processes
-share, ``ledger_repository_durable.DurableLedgerRepositorySuite``, which adds to it::
+share, ``ledger_repository_durable.DurableLedgerRepositoryContract``, which adds to it::
 
     class TestMyLedgerRepository(LedgerRepositoryContract):
         @contextmanager
@@ -23,7 +23,7 @@ import pytest
 from remembrancer.application.ports.ledger_repository import HeldLedger
 from remembrancer.contracts.clock import FixedClock
 from remembrancer.contracts.ledger_repository_model import agrees_with_the_ledger_alone
-from remembrancer.contracts.ledger_repository_owners import LedgerOwnersSuite
+from remembrancer.contracts.ledger_repository_owners import LedgerOwnersContract
 from remembrancer.contracts.spending import (
     FIRST_ID,
     INDEXING,
@@ -56,7 +56,7 @@ ZONES = ("Asia/Tokyo", "America/Los_Angeles", "Pacific/Kiritimati")
 THREADS = 16
 
 
-class LedgerRepositoryContract(LedgerOwnersSuite):
+class LedgerRepositoryContract(LedgerOwnersContract):
     """Subclass, name the subclass ``Test…``, and say how to open the adapter."""
 
     tiny_requests: ClassVar[int] = 10_000

@@ -47,7 +47,7 @@ _CHILD = (
 )
 
 
-class DurableLedgerRepositorySuite(LedgerRepositoryContract):
+class DurableLedgerRepositoryContract(LedgerRepositoryContract):
     """Subclass this one if ``opened`` finds in a folder what was committed there before."""
 
     def test_an_admission_outlives_its_process(self, tmp_path: Path, clock: FixedClock) -> None:

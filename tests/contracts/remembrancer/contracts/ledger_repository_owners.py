@@ -36,7 +36,7 @@ THREADS = 16
 _Result = TypeVar("_Result")
 
 
-class LedgerOwnersSuite(ABC):
+class LedgerOwnersContract(ABC):
     """The first part of ``LedgerRepositoryContract``, which is what to subclass."""
 
     @abstractmethod

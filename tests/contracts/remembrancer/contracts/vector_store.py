@@ -9,7 +9,7 @@ Enrol an adapter by subclassing :class:`VectorStoreContract`::
                 yield store
 
 A store whose writes join the transactions of a :class:`Transactions` port subclasses
-:class:`VectorStoreInTransactions` as well, in ``vector_store_in_transactions``.
+:class:`VectorStoreInTransactionsContract` as well, in ``vector_store_in_transactions``.
 """
 
 from abc import ABC, abstractmethod
