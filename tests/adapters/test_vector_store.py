@@ -12,7 +12,7 @@ from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes
 from remembrancer.application.ports import Transactions, VectorStore
 from remembrancer.contracts.vector_examples import DIMENSIONS
 from remembrancer.contracts.vector_store import VectorStoreContract
-from remembrancer.contracts.vector_store_in_transactions import VectorStoreInTransactions
+from remembrancer.contracts.vector_store_in_transactions import VectorStoreInTransactionsContract
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 
 SPACE = EmbeddingTuple(
@@ -24,7 +24,7 @@ SPACE = EmbeddingTuple(
 )
 
 
-class TestMemoryVectorStore(VectorStoreContract, VectorStoreInTransactions):
+class TestMemoryVectorStore(VectorStoreContract, VectorStoreInTransactionsContract):
     @override
     def opened(self, folder: Path) -> AbstractContextManager[VectorStore]:
         store, _ = _in_memory()
@@ -37,7 +37,7 @@ class TestMemoryVectorStore(VectorStoreContract, VectorStoreInTransactions):
         return nullcontext(_in_memory())
 
 
-class TestSqliteVectorStore(VectorStoreContract, VectorStoreInTransactions):
+class TestSqliteVectorStore(VectorStoreContract, VectorStoreInTransactionsContract):
     durable = True
 
     @override

@@ -1,6 +1,6 @@
 """What a vector store promises whose writes join transactions.
 
-Enrol an adapter by subclassing :class:`VectorStoreInTransactions`, beside
+Enrol an adapter by subclassing :class:`VectorStoreInTransactionsContract`, beside
 :class:`~remembrancer.contracts.vector_store.VectorStoreContract`.
 """
 
@@ -31,7 +31,7 @@ from remembrancer.contracts.vector_examples import (
 _Result = TypeVar("_Result")
 
 
-class VectorStoreInTransactions(ABC):
+class VectorStoreInTransactionsContract(ABC):
     """Subclass, name the subclass ``Test…``, and say how to open the adapter."""
 
     @abstractmethod
