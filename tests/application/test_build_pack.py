@@ -247,3 +247,13 @@ def test_a_pack_outlives_the_process(tmp_path: Path) -> None:
         again = _pack(house, RULES)
 
     assert again == first
+
+
+def test_an_item_cannot_have_the_id_of_an_entry_whose_text_is_gone(house: House) -> None:
+    """Or a replay would take the one for the other."""
+    gone = house.memory.remember(an_entry())
+    house.memory.select("s", "plan", a_query(), a_context())
+    house.memory.erase(gone, reason="user_request")
+
+    with pytest.raises(InvalidInputError, match=r"items\[0\]\.id"):
+        _pack(house, ContextItem(layer=0, id=str(gone), text="Not that entry."))

@@ -200,7 +200,7 @@ def test_a_clock_and_an_embedder_can_be_given(tmp_path: Path) -> None:
     assert found.embedding_tuple == embedder.embedding_tuple
 
 
-@pytest.mark.parametrize("entry_id", ["3f0e9f0a-0000-4000-8000-000000000000", 7, None])
+@pytest.mark.parametrize("entry_id", ["3f0e9f0a-0000-4000-8000", "first", 7, None])
 def test_an_id_must_be_a_uuid(memory: Remembrancer, entry_id: object) -> None:
     with pytest.raises(InvalidInputError, match="entry id"):
         memory.correct(entry_id, text="x", reason="edited")  # type: ignore[arg-type]  # on purpose

@@ -80,6 +80,8 @@ class BuildPack:
         """
         check_request(items, token_budget)
         committed = self._select.committed(session, stage, query, context)
+        entry_ids = [str(one.entry_id) for one in committed.selection.entries]
+        check_request(items, token_budget, entry_ids=entry_ids)
         quotations = self._quote(committed.selection.entries, access_of(query))
         for _ in range(ATTEMPTS):
             try:

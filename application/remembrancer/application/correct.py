@@ -1,6 +1,6 @@
 """Use case: correct an entry."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from remembrancer.application.entry_index import EntryIndex
@@ -14,6 +14,7 @@ from remembrancer.application.ports import (
     Transactions,
 )
 from remembrancer.application.remember import EntryWriter
+from remembrancer.application.whose import require_whose
 from remembrancer.domain.entry import MemoryEntry, NewEntry, Reason
 from remembrancer.domain.errors import EntryErasedError, UnknownEntryError
 from remembrancer.domain.identity import EntryId
@@ -43,25 +44,28 @@ class Correct:
         self._clock = clock
         self._randomness = randomness
 
-    def __call__(  # what may change, each by name
+    def __call__(  # noqa: PLR0913  # what may change, each by name
         self,
         entry_id: EntryId,
         *,
         reason: str,
+        tenant: str | None = None,
+        owner: str | None = None,
         text: str | None = None,
         scope: str | None = None,
         kind: str | None = None,
         sensitivity: Sensitivity | None = None,
-        subjects: tuple[str, ...] | None = None,
+        subjects: Sequence[str] | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> int:
         """Change what is given, keep the rest; return the version that is current now.
 
         Where nothing differs nothing is recorded, so a retry is safe.  A reason in words is
         kept in the vault with the version; the log gets it only where it is a code.
+        ``tenant`` and ``owner`` say whose the entry must be; nothing can move it to another.
 
         Raises:
-            UnknownEntryError: there is no such entry.
+            UnknownEntryError: there is no such entry, or it is another's.
             EntryErasedError: it was erased.
             InvalidInputError: a new value, or the reason, breaks its bounds.
         """
@@ -74,6 +78,7 @@ class Correct:
             "subjects": subjects,
             "metadata": metadata,
         }
+        require_whose(entry_id, vault=self._vault, log=self._log, tenant=tenant, owner=owner)
         changes = {name: value for name, value in given.items() if value is not None}
         while True:
             before = current_or_refuse(self._vault, entry_id)

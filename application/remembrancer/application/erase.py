@@ -12,9 +12,11 @@ from remembrancer.application.ports import (
     Transactions,
 )
 from remembrancer.application.remember import Progress
+from remembrancer.application.whose import require_whose
 from remembrancer.domain.entry import MemoryEntry, Reason
 from remembrancer.domain.errors import UnknownEntryError
 from remembrancer.domain.identity import EntryId
+from remembrancer.domain.parsed import parsed_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +50,25 @@ class Erase:
         self._transactions = transactions
         self._clock = clock
 
-    def __call__(self, entry_id: EntryId, *, reason: str) -> Erasure:
+    def __call__(
+        self,
+        entry_id: EntryId,
+        *,
+        reason: str,
+        tenant: str | None = None,
+        owner: str | None = None,
+    ) -> Erasure:
         """Erase an entry, all versions; erasing it again changes nothing.
 
-        The log keeps ``reason`` only where it is a code; words aren't kept at all.
+        The log keeps ``reason`` only where it is a code; words aren't kept at all.  ``tenant``
+        and ``owner`` say whose the entry must be.
 
         Raises:
-            UnknownEntryError: there never was such an entry.
+            UnknownEntryError: there never was such an entry, or it is another's.
             InvalidInputError: the reason breaks its bounds.
         """
         Reason(reason=reason)
+        require_whose(entry_id, vault=self._vault, log=self._log, tenant=tenant, owner=owner)
         erased = self._erase(entry_id, reason)
         return Erasure(erased=int(erased), pending=not self.finish())
 
@@ -67,9 +78,12 @@ class Erase:
         """Erase all entries and all sessions' content of an owner.
 
         Raises:
-            InvalidInputError: the reason breaks its bounds.
+            InvalidInputError: a name or the reason breaks its bounds.
         """
         Reason(reason=reason)
+        # As they were when they came in, or nothing would be found and nothing erased.
+        tenant = parsed_name(tenant, field="tenant")
+        owner = parsed_name(owner, field="owner")
         entry_ids = self._vault.entries_of(tenant=tenant, owner=owner)
         erased = 0
         for done, entry_id in enumerate(entry_ids, start=1):
@@ -81,7 +95,13 @@ class Erase:
         return Erasure(erased=erased, pending=not self.finish())
 
     def session(self, *, tenant: str, session: str) -> Erasure:
-        """Destroy the keys of a session's sealed vectors and the host's items of its packs."""
+        """Destroy the keys of a session's sealed vectors and the host's items of its packs.
+
+        Raises:
+            InvalidInputError: a name breaks its bounds.
+        """
+        tenant = parsed_name(tenant, field="tenant")
+        session = parsed_name(session, field="session")
         with self._transactions.begin():
             erased = self._sessions.erase_session(tenant=tenant, session=session)
         return Erasure(erased=erased, pending=not self.finish())

@@ -66,13 +66,13 @@ class CorrectEntry(Protocol):
 class ImportRequest(Parsed):
     """What to import, and as whose."""
 
-    roots: Annotated[tuple[Path, ...], Field(strict=False)]
+    roots: Annotated[tuple[Annotated[Path, Field(strict=False)], ...], Field(strict=False)]
     """Files, and folders with all below them."""
     tenant: Name
     owner: Name
     scope: Scope
     """Sections of one file in two scopes are two entries."""
-    sensitivity: Sensitivity
+    sensitivity: Annotated[Sensitivity, Field(strict=False)]
     kind: Name = KIND
 
 

@@ -30,6 +30,7 @@ from remembrancer.domain.eligibility import (
     may_leave,
 )
 from remembrancer.domain.errors import InvalidInputError, NotAdmittedError
+from remembrancer.domain.parsed import parsed_name
 from remembrancer.domain.prepared_vectors import PreparedVectors
 from remembrancer.domain.recall import RecallContext, RecallQuery
 from remembrancer.domain.release import require_admitted
@@ -113,8 +114,11 @@ class PrepareQueries:
         """Prepare ``queries`` of (tenant, owner); what a provider does is in the report.
 
         Raises:
-            InvalidInputError: more than four queries; nothing was done.
+            InvalidInputError: more than four queries, or a name breaks its bounds; nothing was
+                done.
         """
+        tenant = parsed_name(tenant, field="tenant")
+        owner = parsed_name(owner, field="owner")
         if len(queries) > QUERIES_MAX:
             raise InvalidInputError(field="queries", problem=f"must be at most {QUERIES_MAX}")
         run = _Run(

@@ -7,6 +7,7 @@ records the digest of the evidence and who vouches for it.
 from uuid import UUID
 
 from remembrancer.application.ports.ledger_repository import LedgerRepository
+from remembrancer.domain.parsed import parsed_name
 from remembrancer.domain.reconciliation import reconciliation_evidence
 from remembrancer.domain.reservation import Reservation
 
@@ -45,8 +46,8 @@ class Reconcile:
         """
         evidence = reconciliation_evidence(document, reservation_id=reservation_id, by=by)
         return self._ledger.decide(
-            tenant,
-            owner,
+            parsed_name(tenant, field="tenant"),
+            parsed_name(owner, field="owner"),
             lambda held: held.ledger.reconcile(
                 reservation_id,
                 charged_quanta=charged_quanta,

@@ -24,7 +24,11 @@ from remembrancer.domain.context_pack import (
     pack_digest,
     reassemble,
 )
-from remembrancer.domain.errors import UnknownPackError, UnknownSelectionError
+from remembrancer.domain.errors import (
+    InvalidInputError,
+    UnknownPackError,
+    UnknownSelectionError,
+)
 from remembrancer.domain.fences import gone
 from remembrancer.domain.l3_selection import AssembledPack, L3Selection, StageKey
 from remembrancer.domain.parsed import Name, Parsed
@@ -77,8 +81,13 @@ class Replay:
             UnknownPackError: no such pack was assembled from it.
             InvalidInputError: a name, a scope or the ceiling breaks its bounds.
         """
-        reader = Reader(
-            tenant=tenant, principal=principal, scopes=tuple(scopes), read_ceiling=read_ceiling
+        reader = Reader.parse(  # A lone string for the scopes is refused there, not taken apart.
+            {
+                "tenant": tenant,
+                "principal": principal,
+                "scopes": scopes,
+                "read_ceiling": read_ceiling,
+            }
         )
         key = StageKey(tenant=reader.tenant, session=session, stage=stage)
         with self._transactions.snapshot():
@@ -152,6 +161,8 @@ class Replay:
 def _record(committed: L3Selection, pack_number: int | None) -> AssembledPack:
     packs = committed.packs
     wanted = len(packs) if pack_number is None else pack_number
+    if type(wanted) is not int:
+        raise InvalidInputError(field="pack_number", problem="must be a whole number")
     if not 1 <= wanted <= len(packs):
         selection = committed.selection
         raise UnknownPackError(session=selection.session, stage=selection.stage)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from remembrancer.application.ports.ledger_repository import LedgerRepository, SpendOfDay
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.money import UtcDay
+from remembrancer.domain.parsed import parsed_name
 
 _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", re.ASCII)
 
@@ -22,8 +23,11 @@ class ReadSpend:
         """Return the spend of a tenant's owners (or of one) by (owner, day).
 
         Raises:
-            InvalidInputError: ``since`` isn't a day such as ``2030-01-31``.
+            InvalidInputError: a name breaks its bounds, or ``since`` isn't a day such as
+                ``2030-01-31``.
         """
+        tenant = parsed_name(tenant, field="tenant")
+        owner = None if owner is None else parsed_name(owner, field="owner")
         if since is not None and not _DAY.fullmatch(since):
             raise InvalidInputError(field="since", problem="must be a day such as 2030-01-31")
         return self._ledger.days(tenant, owner, since=None if since is None else UtcDay(since))

@@ -1,6 +1,6 @@
 """The facade: what a host holds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -14,6 +14,7 @@ from remembrancer.application.ports import Embedder
 from remembrancer.application.reindex import Reindexed
 from remembrancer.application.remember import Progress
 from remembrancer.application.status import Status
+from remembrancer.composition.arguments import entry_id_of, instance, instances
 from remembrancer.composition.spending import Spending
 from remembrancer.composition.twin import async_twin
 from remembrancer.domain.context_pack import ContextItem, ContextPack
@@ -69,11 +70,11 @@ class Remembrancer(Spending):
             IdempotencyConflictError: its key names an entry with other content.
             StoreError: nothing was kept.
         """
-        return self._parts().remember()([entry])[0]
+        return self._parts().remember()([instance(entry, NewEntry, field="entry")])[0]
 
     def remember_many(
         self,
-        entries: Sequence[NewEntry],
+        entries: Iterable[NewEntry],
         *,
         batch_size: int | None = None,
         progress: Progress | None = None,
@@ -83,19 +84,21 @@ class Remembrancer(Spending):
         All or nothing per batch; without ``batch_size`` all of them are one batch.  ``progress``
         is called with (done, total).
         """
-        size = len(entries) if batch_size is None else batch_size
-        if batch_size is not None and batch_size < 1:
-            raise InvalidInputError(field="batch_size", problem="must be 1 or more")
-        remember = self._parts().remember()
+        remember, given = self._parts().remember(), instances(entries, NewEntry, field="entries")
+        size = max(len(given), 1) if batch_size is None else batch_size
+        if type(size) is not int or size < 1:
+            raise InvalidInputError(
+                field="batch_size", problem="must be a whole number, 1 or more"
+            )
         ids: list[EntryId] = []
-        for start in range(0, len(entries), max(size, 1)):
-            batch = entries[start : start + size]
-            ids += remember(batch, progress=_shifted(progress, start, len(entries)))
+        for start in range(0, len(given), size):
+            batch = given[start : start + size]
+            ids += remember(batch, progress=_shifted(progress, start, len(given)))
         return ids
 
     def import_documents(
         self,
-        roots: Sequence[Path],
+        roots: Sequence[str | Path],
         *,
         tenant: str,
         owner: str,
@@ -112,21 +115,25 @@ class Remembrancer(Spending):
         Raises:
             UnreadableDocumentError: none of ``roots`` can be read.
         """
-        request = ImportRequest(
-            roots=tuple(roots),
-            tenant=tenant,
-            owner=owner,
-            scope=scope,
-            sensitivity=sensitivity,
-            kind=kind,
+        request = ImportRequest.parse(
+            {
+                "roots": roots,
+                "tenant": tenant,
+                "owner": owner,
+                "scope": scope,
+                "sensitivity": sensitivity,
+                "kind": kind,
+            }
         )
         return self._parts().import_documents()(request, progress=progress)
 
-    def correct(  # what may change, each by name
+    def correct(  # noqa: PLR0913  # what may change, each by name
         self,
-        entry_id: UUID,
+        entry_id: UUID | str,
         *,
         reason: str,
+        tenant: str | None = None,
+        owner: str | None = None,
         text: str | None = None,
         scope: str | None = None,
         kind: str | None = None,
@@ -136,32 +143,48 @@ class Remembrancer(Spending):
     ) -> int:
         """Change what is given, keep the rest; return the version that is current now.
 
+        ``tenant`` and ``owner`` say whose the entry must be, for hosts that are given ids from
+        outside; an entry never moves to another.
+
         Raises:
-            UnknownEntryError: there is no such entry.
+            UnknownEntryError: there is no such entry, or it is another's.
             EntryErasedError: it was erased.
             InvalidInputError: a new value breaks its bounds.
         """
         return self._parts().correct()(
-            _entry_id(entry_id),
+            entry_id_of(entry_id),
             reason=reason,
+            tenant=tenant,
+            owner=owner,
             text=text,
             scope=scope,
             kind=kind,
             sensitivity=sensitivity,
-            subjects=None if subjects is None else tuple(subjects),
+            subjects=subjects,
             metadata=metadata,
         )
 
-    def erase(self, entry_id: UUID, *, reason: str) -> Erasure:
+    def erase(
+        self,
+        entry_id: UUID | str,
+        *,
+        reason: str,
+        tenant: str | None = None,
+        owner: str | None = None,
+    ) -> Erasure:
         """Destroy an entry's text in all its versions; erasing again changes nothing.
+
+        ``tenant`` and ``owner`` say whose the entry must be, as with :meth:`correct`.
 
         ``pending`` in the result means that old pages still lie in the files because a reader
         holds a snapshot: call :meth:`finish_erasure` later.
 
         Raises:
-            UnknownEntryError: there never was such an entry.
+            UnknownEntryError: there never was such an entry, or it is another's.
         """
-        return self._parts().erase()(_entry_id(entry_id), reason=reason)
+        return self._parts().erase()(
+            entry_id_of(entry_id), reason=reason, tenant=tenant, owner=owner
+        )
 
     def erase_owner(
         self, *, tenant: str, owner: str, reason: str, progress: Progress | None = None
@@ -185,13 +208,13 @@ class Remembrancer(Spending):
 
     def recall(self, query: RecallQuery, context: RecallContext) -> Recalled:
         """Answer a question from current, permitted originals; records nothing."""
-        return self._parts().recall()(query, context)
+        return self._parts().recall()(*_asked(query, context))
 
     def select(
         self, session: str, stage: str, query: RecallQuery, context: RecallContext
     ) -> Selection:
         """Commit what a stage gets; a later request returns what was committed."""
-        return self._parts().select()(session, stage, query, context)
+        return self._parts().select()(session, stage, *_asked(query, context))
 
     def build_pack(  # the fixed public face
         self,
@@ -200,7 +223,7 @@ class Remembrancer(Spending):
         query: RecallQuery,
         context: RecallContext,
         *,
-        items: Sequence[ContextItem] = (),
+        items: Iterable[ContextItem] = (),
         token_budget: int,
     ) -> ContextPack:
         """Assemble a stage's pack from its committed selection, and record it.
@@ -210,7 +233,11 @@ class Remembrancer(Spending):
             InvalidInputError: two items share an id, or the budget breaks its bounds.
         """
         return self._parts().build_pack()(
-            session, stage, query, context, items=items, token_budget=token_budget
+            session,
+            stage,
+            *_asked(query, context),
+            items=instances(items, ContextItem, field="items"),
+            token_budget=token_budget,
         )
 
     def replay(  # the fixed public face
@@ -235,7 +262,7 @@ class Remembrancer(Spending):
             stage,
             tenant=tenant,
             principal=principal,
-            scopes=tuple(scopes),
+            scopes=scopes,
             read_ceiling=read_ceiling,
             pack_number=pack_number,
         )
@@ -267,6 +294,8 @@ class Remembrancer(Spending):
         if embedder is not None:
             parts.embedders().add(embedder)
             to = embedder.embedding_tuple if to is None else to
+        if to is not None:
+            instance(to, EmbeddingTuple, field="to")
         reindex = parts.reindex()
         if words:
             reindex.words(progress=progress)
@@ -307,10 +336,11 @@ class Remembrancer(Spending):
         return self._container
 
 
-def _entry_id(value: UUID) -> EntryId:
-    if not isinstance(value, UUID):
-        raise InvalidInputError(field="entry id", problem="must be a UUID")
-    return EntryId(value)
+def _asked(query: RecallQuery, context: RecallContext) -> tuple[RecallQuery, RecallContext]:
+    return (
+        instance(query, RecallQuery, field="query"),
+        instance(context, RecallContext, field="context"),
+    )
 
 
 def _shifted(progress: Progress | None, done_before: int, total: int) -> Progress | None:

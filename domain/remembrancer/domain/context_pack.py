@@ -7,7 +7,7 @@ canonical JSON of the pack.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from remembrancer.domain.errors import BudgetTooSmallError, InvalidInputError
 from remembrancer.domain.fences import Provenance, fenced, gone
 from remembrancer.domain.l3_selection import Selection
 from remembrancer.domain.parsed import FilledText, Name, Parsed
+from remembrancer.domain.recall import LeftOutReason
 
 FORMAT_VERSION = 1
 ITEMS_MAX = 10_000
@@ -95,18 +96,32 @@ class Draft:
     omitted: tuple[tuple[str, str], ...]
 
 
-def check_request(items: Sequence[ContextItem], token_budget: int) -> None:
-    """Refuse a request for a pack that no selection could make good.
+def check_request(
+    items: Sequence[ContextItem], token_budget: int, *, entry_ids: Iterable[str] = ()
+) -> None:
+    """Refuse a request for a pack that no selection, or not this one, could make good.
+
+    ``entry_ids`` are all that were selected, also those whose texts are gone: a pack is recorded,
+    and written again, by ids.
 
     Raises:
-        InvalidInputError: two items share an id, there are too many, or the budget is out of
-            its range.
+        InvalidInputError: two items share an id, an item has the id of a selected entry, there
+            are too many, or the budget is out of its range.
     """
-    if not 0 <= token_budget <= TOKEN_BUDGET_MAX:
+    if type(token_budget) is not int or not 0 <= token_budget <= TOKEN_BUDGET_MAX:
         raise InvalidInputError(
-            field="token_budget", problem=f"must be from 0 to {TOKEN_BUDGET_MAX}"
+            field="token_budget", problem=f"must be a whole number from 0 to {TOKEN_BUDGET_MAX}"
         )
-    _refuse_confusion(items, ())
+    if len(items) > ITEMS_MAX:
+        raise InvalidInputError(field="items", problem=f"must not be more than {ITEMS_MAX}")
+    taken = set(entry_ids)
+    for index, item in enumerate(items):
+        if item.id in taken:
+            raise InvalidInputError(
+                field=f"items[{index}].id",
+                problem="is the id of another item or of a selected entry; ids must differ",
+            )
+        taken.add(item.id)
 
 
 def assemble(
@@ -127,8 +142,8 @@ def assemble(
             there are too many items, or the budget is out of its range.
         BudgetTooSmallError: the required items alone don't fit, with their marks.
     """
-    check_request(items, token_budget)
-    _refuse_confusion(items, quotations)
+    quoted_ids = [one.provenance.entry_id for one in quotations]
+    check_request(items, token_budget, entry_ids=quoted_ids)
     blocks = _blocks(items, quotations, label)
     chosen = {index for index, block in enumerate(blocks) if block.required}
     spent = _require(blocks, chosen, token_budget, count)
@@ -144,7 +159,9 @@ def assemble(
         tokens=tokens,
         included=tuple(block.id for index, block in enumerate(blocks) if index in chosen),
         omitted=tuple(
-            (block.id, "budget") for index, block in enumerate(blocks) if index not in chosen
+            (block.id, LeftOutReason.BUDGET.value)
+            for index, block in enumerate(blocks)
+            if index not in chosen
         ),
     )
 
@@ -194,20 +211,6 @@ class _Block:
     layer: int
     text: str
     required: bool
-
-
-def _refuse_confusion(items: Sequence[ContextItem], quotations: Sequence[Quotation]) -> None:
-    # A pack is recorded, and written again, by ids.
-    if len(items) > ITEMS_MAX:
-        raise InvalidInputError(field="items", problem=f"must not be more than {ITEMS_MAX}")
-    taken = {one.provenance.entry_id for one in quotations}
-    for index, item in enumerate(items):
-        if item.id in taken:
-            raise InvalidInputError(
-                field=f"items[{index}].id",
-                problem="is the id of another item or of a selected entry; ids must differ",
-            )
-        taken.add(item.id)
 
 
 def _blocks(

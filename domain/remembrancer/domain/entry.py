@@ -8,11 +8,11 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from eventsourcing.domain import Aggregate, event
-from pydantic import Field
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from remembrancer.domain.errors import EntryErasedError
 from remembrancer.domain.identity import EntryId, stream_id
@@ -33,6 +33,13 @@ _REASON_CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _Lenient = Field(strict=False)  # A list is welcome where a tuple is kept.
 
 
+def _distinct_keys(given: Any, handler: ValidatorFunctionWrapHandler) -> dict[str, str]:
+    found: dict[str, str] = handler(given)
+    if len(found) != len(given):
+        raise ValueError("two keys are one and the same name once normalised")
+    return found
+
+
 class NewEntry(Parsed):
     """An entry to remember.
 
@@ -49,7 +56,9 @@ class NewEntry(Parsed):
         tuple[Name, ...], Field(strict=False, repr=False, max_length=SUBJECTS_MAX)
     ] = ()
     metadata: Annotated[
-        dict[Name, Text], Field(strict=False, repr=False, max_length=METADATA_KEYS_MAX)
+        dict[Name, Text],
+        Field(strict=False, repr=False, max_length=METADATA_KEYS_MAX),
+        WrapValidator(_distinct_keys),
     ] = Field(default_factory=dict)
     idempotency_key: Annotated[Name | None, Field(repr=False)] = None
 

@@ -64,6 +64,22 @@ FilledText = Annotated[Text, AfterValidator(_filled)]
 """A text that says something."""
 
 
+def parsed_name(value: object, *, field: str) -> str:
+    """Return a name that is given alone, outside a value object, as it is kept and compared.
+
+    Raises:
+        InvalidInputError: it breaks the bounds of a :data:`Name`.
+    """
+    problem = "must be a string"
+    if isinstance(value, str):
+        try:
+            return _name(value)
+        except ValueError as error:
+            problem = str(error)
+    # Raised outside, since what was caught may hold the value.
+    raise InvalidInputError(field=field, problem=problem)
+
+
 class Parsed(BaseModel):
     """A frozen value object that is checked when it is made.
 

@@ -1,0 +1,38 @@
+"""Whose an entry must be, for a host that acts for one tenant or owner and is given an id."""
+
+from remembrancer.application.load import load
+from remembrancer.application.ports import EntryVault, EventLog
+from remembrancer.domain.entry import MemoryEntry
+from remembrancer.domain.errors import UnknownEntryError
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.parsed import parsed_name
+
+
+def require_whose(
+    entry_id: EntryId, *, vault: EntryVault, log: EventLog, tenant: str | None, owner: str | None
+) -> None:
+    """See that an entry, also an erased one, is ``tenant``'s and ``owner``'s; None is anybody's.
+
+    Raises:
+        UnknownEntryError: it is another's, or nobody's; which of them isn't told.
+        InvalidInputError: a name breaks its bounds.
+    """
+    if tenant is None and owner is None:
+        return
+    wanted_tenant = None if tenant is None else parsed_name(tenant, field="tenant")
+    wanted_owner = None if owner is None else parsed_name(owner, field="owner")
+    found_tenant, found_owner = _whose(entry_id, vault, log)
+    if wanted_tenant not in {None, found_tenant} or wanted_owner not in {None, found_owner}:
+        raise UnknownEntryError(entry_id)
+
+
+def _whose(entry_id: EntryId, vault: EntryVault, log: EventLog) -> tuple[str, str]:
+    current = vault.current([entry_id]).get(entry_id)
+    if current is not None:
+        return current.tenant, current.owner
+    tenant = vault.tenant_of_erased(entry_id)
+    if tenant is not None:
+        entry = load(log, MemoryEntry, MemoryEntry.create_id(tenant, entry_id))
+        if entry is not None:
+            return tenant, entry.owner
+    raise UnknownEntryError(entry_id)
