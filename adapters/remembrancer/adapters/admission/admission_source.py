@@ -5,7 +5,6 @@ changing the settings that the configuration comes from, withdraws the admission
 """
 
 from collections.abc import Callable
-from threading import Lock
 
 from typing_extensions import override
 
@@ -31,7 +30,6 @@ class FolderAdmission(AdmissionSource):
         self._folder = folder
         self._current = current
         self._clock = clock
-        self._lock = Lock()
         self._withdrawn = False
         self._decided: tuple[tuple[str, Signature], AdmittedConfiguration] | None = None
 
@@ -42,15 +40,16 @@ class FolderAdmission(AdmissionSource):
         configuration = self._configuration()
         # Before reading: what changes meanwhile gives another signature next time.
         basis = (configuration.digest, self._folder.signature())
-        with self._lock:
-            if self._decided is not None and self._decided[0] == basis:
-                return self._decided[1]
+        # One reading and one assignment of a pair, so no lock: one that was held while the process
+        # forked would never be given back in the child.
+        decided = self._decided
+        if decided is not None and decided[0] == basis:
+            return decided[1]
         documents = self._folder.found().documents
         decision = admit(configuration, documents, at=self._clock.now())
         if isinstance(decision, AdmissionRefusal):
             raise decision.error()
-        with self._lock:
-            self._decided = (basis, decision)
+        self._decided = (basis, decision)
         return decision
 
     def withdraw(self) -> None:
