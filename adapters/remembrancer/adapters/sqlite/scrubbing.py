@@ -85,7 +85,7 @@ def _cleared(connection: apsw.Connection, path: Path, vfs: str) -> bool:
         while roots:
             number = roots.pop()
             page = file.page(number)
-            if page[0] not in _PAGES:
+            if len(page) < page_bytes or page[0] not in _PAGES:
                 raise apsw.CorruptError(f"page {number} is none of a table")
             for start, end in _unused(page):
                 if page.count(0, start, end) < end - start:
