@@ -39,25 +39,25 @@ _INTERIOR = (_INTERIOR_INDEX, _INTERIOR_TABLE)
 _PAGES = (*_INTERIOR, _LEAF_INDEX, _LEAF_TABLE)
 
 
-def scrub(connection: apsw.Connection, path: Path, *, vfs: str = "") -> bool:
+def scrub(connection: apsw.Connection, path: Path) -> bool:
     """Empty the log and the unused parts of pages; False if a snapshot or a writer is in the way.
 
     The caller keeps other threads of this process from writing.
     """
     try:
         for _ in range(ATTEMPTS):
-            if not _truncated(connection):
+            if not _truncated(connection, path):
                 return False
             connection.execute("BEGIN IMMEDIATE")
             try:
                 if _size(wal_path(path)) == 0:
-                    found = _cleared(connection, path, vfs)
+                    found = _cleared(connection, path)
                     if not found:
                         return True
                     connection.execute(_NEWS)
                     connection.execute("COMMIT")
                     connection.pragma("shrink_memory")  # As news is for the others.
-                    return _truncated(connection)
+                    return _truncated(connection, path)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -66,22 +66,32 @@ def scrub(connection: apsw.Connection, path: Path, *, vfs: str = "") -> bool:
     return False
 
 
-def _truncated(connection: apsw.Connection) -> bool:
+def _truncated(connection: apsw.Connection, path: Path) -> bool:
     frames, copied = connection.wal_checkpoint("main", apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    return frames == 0 == copied
+    if not frames == 0 == copied:
+        return False
+    log = wal_path(path)
+    if log.exists():
+        # SQLite needs no sync here, but after a power cut the old log would be there again.
+        with closing(_File(_opened(log, apsw.SQLITE_OPEN_WAL), 0)) as file:
+            file.sync()
+    return True
+
+
+def _opened(path: Path, kind: int) -> apsw.VFSFile:
+    return apsw.VFSFile("", str(path), [kind | apsw.SQLITE_OPEN_READWRITE, 0])
 
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _cleared(connection: apsw.Connection, path: Path, vfs: str) -> bool:
+def _cleared(connection: apsw.Connection, path: Path) -> bool:
     """Overwrite unused bytes; say whether there were any that held something."""
     page_bytes: int = connection.pragma("page_size")
     roots = [root for (root,) in connection.execute(_ROOTS)]
     found = False
-    flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0]
-    with closing(_File(apsw.VFSFile(vfs, str(path), flags), page_bytes)) as file:
+    with closing(_File(_opened(path, apsw.SQLITE_OPEN_MAIN_DB), page_bytes)) as file:
         while roots:
             number = roots.pop()
             page = file.page(number)
