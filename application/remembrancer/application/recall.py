@@ -33,9 +33,14 @@ from remembrancer.application.ports import (
 from remembrancer.application.ports.access_policy import Access
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.entry import KIND_CORE
-from remembrancer.domain.errors import ImpossibleVectorError, StoreUnavailableError
+from remembrancer.domain.errors import (
+    ImpossibleVectorError,
+    StoreCorruptError,
+    StoreUnavailableError,
+)
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.l3_selection import LEFT_OUT_MAX
+from remembrancer.domain.original_digest import original_digest
 from remembrancer.domain.ranking import Fused, Scored, best_first, fuse
 from remembrancer.domain.recall import (
     CandidateSelection,
@@ -322,6 +327,12 @@ def _answer(
 
 
 def _recalled(fused: Fused, original: Original) -> RecalledEntry:
+    if original_digest(original.salt, original.text) != original.digest:
+        raise StoreCorruptError(
+            store="vault",
+            problem=f"entry {original.entry_id}, version {original.version}, isn't the text that "
+            "was kept",
+        )
     return RecalledEntry(
         entry_id=original.entry_id,
         version=original.version,

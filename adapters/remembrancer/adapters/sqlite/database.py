@@ -19,7 +19,7 @@ import apsw
 from remembrancer.adapters.sqlite import forking
 from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
 from remembrancer.adapters.sqlite.scrubbing import scrub
-from remembrancer.adapters.sqlite.translation import OPERATING_ERRORS, translated
+from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.domain.errors import (
     StoreClosedError,
     StoreReadOnlyError,
@@ -344,12 +344,8 @@ class Database:
         finally:
             self._writer.release()
 
-    @contextmanager
-    def _translating(self) -> Generator[None]:
-        try:
-            yield
-        except OPERATING_ERRORS as error:
-            raise translated(error, store=str(self.path)) from error
+    def _translating(self) -> AbstractContextManager[None]:
+        return translating(store=str(self.path))
 
 
 class _Thread:

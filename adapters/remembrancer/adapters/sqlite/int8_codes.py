@@ -48,13 +48,18 @@ class CodedQuery:
 
 
 def coded_rows(vectors: npt.NDArray[np.float32]) -> CodedRows:
-    """Code float32 rows, none of them zero.
+    """Code float32 rows; one that is zero or not finite gets a residual that isn't finite.
 
     Each row is first divided by its largest number, so that nothing overflows and its length is
     at least 1.  All that follows is in float32 for speed, and what rounding may do is in the
     residual: a sum of D squares is off by less than (D + 8) epsilon of itself in any order, and a
     number of the rest by less than 4 epsilon.
     """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _coded_rows(vectors)
+
+
+def _coded_rows(vectors: npt.NDArray[np.float32]) -> CodedRows:
     dimensions = vectors.shape[1]
     largest = np.maximum(vectors.max(axis=1), -vectors.min(axis=1))
     rows = vectors / largest[:, np.newaxis]

@@ -30,12 +30,19 @@ class MetadataGroups:
         return len(self._numbers)
 
     def number(self, spelt: str) -> int:
-        """Return the group of metadata spelt in canonical JSON."""
+        """Return the group of metadata spelt in canonical JSON.
+
+        Raises:
+            ValueError: it isn't metadata; nothing was added.
+        """
         found = self._numbers.get(spelt)
         if found is not None:
             return found
+        metadata = json.loads(spelt)
+        if type(metadata) is not dict or not all(type(one) is str for one in metadata.values()):
+            raise ValueError("isn't an object of strings")
         group = self._numbers[spelt] = len(self._numbers)
-        for key, value in json.loads(spelt).items():
+        for key, value in metadata.items():
             column = self._columns.get(key)
             if column is None:
                 column = self._columns[key] = _Column()

@@ -82,11 +82,15 @@ class _Best:
         """Read these rows, and score them in float64, which is off by less than SLACK."""
         for batch in _batches(positions):
             read = self._vectors(self._rows.ids[batch].tolist())
-            if len(read) != len(batch):
+            if len(read) != len(batch) or not all(read):
                 raise StoreCorruptError(store="vector index", problem="a vector is missing")
-            wide = floats(read).astype(np.float64)
-            lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-            self._near += ((wide @ self._unit) / lengths).tolist()
+            with np.errstate(divide="ignore", invalid="ignore"):
+                wide = floats(read).astype(np.float64)
+                lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+                near = (wide @ self._unit) / lengths
+            if not np.isfinite(near).all():
+                raise StoreCorruptError(store="vector index", problem="a vector is damaged")
+            self._near += near.tolist()
             self._read += read
             self._positions += batch.tolist()
 

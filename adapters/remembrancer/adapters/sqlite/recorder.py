@@ -27,6 +27,7 @@ from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.stream_rows import conflicts, stream_key, within
 from remembrancer.adapters.sqlite.subscription import SqliteSubscription
 from remembrancer.adapters.sqlite.tracking_recorder import SqliteTrackingRecorder, track
+from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.hash_chain import GENESIS, Link, check_chain, check_link, event_hash
 
 _INSERT = (
@@ -154,7 +155,13 @@ class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
         statement = f"{_NOTIFICATIONS}{where} ORDER BY notification_id LIMIT ?"
         with self._database.read() as connection:
             rows: list[Any] = connection.execute(statement, (*values, limit)).fetchall()
-        return [_notification(number, UUID(bytes=key), Link(*link)) for number, key, *link in rows]
+        try:
+            return [
+                _notification(number, UUID(bytes=key), Link(*link)) for number, key, *link in rows
+            ]
+        except (TypeError, ValueError) as error:  # No id of a stream.
+            problem = "the log is damaged"
+            raise StoreCorruptError(store=str(self._database.path), problem=problem) from error
 
     @override
     def max_notification_id(self) -> int | None:

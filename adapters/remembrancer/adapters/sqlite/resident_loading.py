@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from remembrancer.adapters.sqlite.int8_codes import coded_rows
 from remembrancer.adapters.sqlite.metadata_groups import MetadataGroups
-from remembrancer.adapters.sqlite.resident_rows import ResidentRows
+from remembrancer.adapters.sqlite.resident_rows import KEY_BYTES, ResidentRows
 from remembrancer.adapters.sqlite.vector_chunks import Batch, by_chunk, by_number
-from remembrancer.adapters.sqlite.vector_tables import VectorTables
+from remembrancer.adapters.sqlite.vector_tables import Row, VectorTables
 from remembrancer.domain.errors import StoreCorruptError
 
 _SCAN_SHARE = 1 / 32
@@ -27,8 +27,8 @@ def load(
     found = tables.rows_after(connection, 0)
     rows = ResidentRows.with_room_for(len(found), dimensions)
     if found:
-        ids, keys, spelt = zip(*found, strict=True)
-        of_group = _groups(spelt, groups)
+        ids, keys, spelt = _read(found, tables)
+        of_group = _groups(spelt, groups, tables)
         order = np.argsort(groups.order()[of_group], kind="stable")
         places = np.empty(len(found), dtype=np.int64)
         places[order] = np.arange(len(found))
@@ -50,8 +50,8 @@ def append(
     rows = rows.grown(used, len(found))
     places = np.arange(used, used + len(found))
     if found:
-        ids, keys, spelt = zip(*found, strict=True)
-        rows.put(places, ids, keys, _groups(spelt, groups))
+        ids, keys, spelt = _read(found, tables)
+        rows.put(places, ids, keys, _groups(spelt, groups, tables))
         if len(found) > used * _SCAN_SHARE:
             _put_vectors(rows, (places, ids), tables, connection)
         else:
@@ -60,8 +60,24 @@ def append(
     return rows, used + len(found)
 
 
-def _groups(spelt: Sequence[str], groups: MetadataGroups) -> npt.NDArray[np.int32]:
-    return np.fromiter(map(groups.number, spelt), np.int32, len(spelt))
+def _read(
+    found: Sequence[Row], tables: VectorTables
+) -> tuple[Sequence[int], Sequence[bytes], Sequence[str]]:
+    ids, keys, spelt = zip(*found, strict=True)
+    whole = None not in keys and len(b"".join(keys)) == KEY_BYTES * len(keys)
+    _require(whole and None not in spelt, tables)
+    return ids, keys, spelt
+
+
+def _groups(
+    spelt: Sequence[str], groups: MetadataGroups, tables: VectorTables
+) -> npt.NDArray[np.int32]:
+    try:
+        return np.fromiter(map(groups.number, spelt), np.int32, len(spelt))
+    except ValueError:
+        pass
+    # Not chained: the error of a JSON decoder holds the whole document.
+    raise _disagreement(tables)
 
 
 def _put_vectors(
@@ -92,13 +108,21 @@ def _put(
         at[at == len(known)] = 0
         wanted = known[at] == numbers
         if wanted.any():
-            rows.put_vectors(places[at[wanted]], coded_rows(vectors[wanted]))
+            coded = coded_rows(vectors[wanted])
+            if not np.isfinite(coded.residuals).all():
+                return False  # Nobody wrote a vector without a direction.
+            rows.put_vectors(places[at[wanted]], coded)
             came += int(wanted.sum())
     return came == len(known)
 
 
 def _require(complete: bool, tables: VectorTables) -> None:  # noqa: FBT001 - read as a sentence
     if not complete:
-        raise StoreCorruptError(
-            store=f"vector index {tables.number}", problem="its two tables don't agree"
-        )
+        raise _disagreement(tables)
+
+
+def _disagreement(tables: VectorTables) -> StoreCorruptError:
+    return StoreCorruptError(
+        store=f"vector index {tables.number}",
+        problem="its tables don't agree (reindexing makes it anew)",
+    )

@@ -20,6 +20,7 @@ from remembrancer.adapters.sqlite.sparse_query import LABELS, SERIAL_BITS, match
 from remembrancer.adapters.sqlite.sparse_separators import forget
 from remembrancer.application.ports.sparse_index import SparseDocument, SparseIndex
 from remembrancer.application.ports.vector_store import Filter, VectorMatch
+from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.search_text import parsed_question, prepared
 
@@ -77,8 +78,13 @@ class SqliteSparseIndex(SparseIndex):
         with self._database.write() as connection:
             _drop(connection, latest)
             labelled = _labelled(connection, latest.values())
-            for owner, group in groupby(labelled, key=lambda one: one[0]):
-                _insert(connection, owner, [(label, document) for _, label, document in group])
+            try:
+                for owner, group in groupby(labelled, key=lambda one: one[0]):
+                    _insert(connection, owner, [(label, document) for _, label, document in group])
+            except apsw.ConstraintError as error:  # Nothing that was dropped can be in the way.
+                raise StoreCorruptError(
+                    store="word index", problem="its tables don't agree (reindexing makes it anew)"
+                ) from error
 
     @override
     def query(self, text: str, top_k: int, filter: Filter | None = None) -> list[VectorMatch]:

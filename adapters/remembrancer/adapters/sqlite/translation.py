@@ -4,6 +4,9 @@ Narrow on purpose: an SQL syntax error, a constraint that no adapter expected, a
 bugs of ours and pass as they are.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import apsw
 
 from remembrancer.domain.errors import (
@@ -38,6 +41,30 @@ OPERATING_ERRORS: tuple[type[apsw.Error], ...] = (
     apsw.ConnectionClosedError,
 )
 """What :func:`translated` knows; every other error of apsw passes."""
+
+_DAMAGED_VECTORS = ("Could not fetch vector data", "Internal sqlite-vec error")
+"""How sqlite-vec, which has one kind of error only, says that its tables don't agree."""
+
+
+@contextmanager
+def translating(*, store: str) -> Generator[None]:
+    """Translate what SQLite raises in the block, in a database that may be damaged.
+
+    Raises:
+        StoreError: for one of :data:`OPERATING_ERRORS`, for a text that isn't one any more, and
+            for vectors that can't be found where they are kept.
+    """
+    try:
+        yield
+    except OPERATING_ERRORS as error:
+        raise translated(error, store=store) from error
+    except apsw.SQLError as error:
+        if not str(error).startswith(_DAMAGED_VECTORS):
+            raise
+        raise StoreCorruptError(store=store, problem="its vectors are damaged") from error
+    except UnicodeDecodeError as error:
+        error.object = b""  # It was the text, and it would stay with the error that follows.
+        raise StoreCorruptError(store=store, problem="a text in it is damaged") from None
 
 
 def translated(error: apsw.Error, *, store: str) -> StoreError:
