@@ -24,6 +24,7 @@ _SETTINGS: dict[str, int] = {
     "synchronous": 2,  # FULL: an acknowledged commit survives a power cut.
     "foreign_keys": 1,
     "secure_delete": 1,
+    "temp_store": 2,  # In memory: what an undone statement would need must not reach the disk.
     "trusted_schema": 0,
     "cell_size_check": 1,
 }
