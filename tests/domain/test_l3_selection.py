@@ -164,6 +164,25 @@ def test_only_the_best_of_many_left_out_are_named(selection: Selection) -> None:
 
 
 @given(selections)
+def test_left_out_are_recorded_in_runs_of_one_reason(selection: Selection) -> None:
+    rank, stale = LeftOutReason.RANK, LeftOutReason.STALE
+    left_out = tuple(
+        LeftOut(entry_id=EntryId(UUID(int=number)), reason=reason)
+        for number, reason in enumerate([rank, rank, stale, rank])
+    )
+
+    stage = L3Selection.select(replace(selection, left_out=left_out), at=START)
+
+    assert vars(stage.pending_events[0])["left_out"] == [
+        ["rank", f"{0:032x} {1:032x}"],
+        ["stale", f"{2:032x}"],
+        ["rank", f"{3:032x}"],
+    ]
+    assert len(stage.selection.left_out) == 4
+    assert tuple(stage.selection.left_out) == left_out
+
+
+@given(selections)
 def test_order_of_the_filters_keys_does_not_show(selection: Selection) -> None:
     turned = replace(selection, filter=dict(reversed(list(selection.filter.items()))))
 

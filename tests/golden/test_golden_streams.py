@@ -26,7 +26,7 @@ from remembrancer.domain.stored_format import EVENTS
 HERE = Path(__file__).parent
 LAST_HASHES = {
     "memory_entry-1": "115a536e07f16f30320adabb189e78855c35379a3e9a821a7a24986a30e66654",
-    "l3_selection-1": "5bfebb8c0ab9f57e8aee728ae3cf4d352ed54e37e7510f309df7f5dc7ed16966",
+    "l3_selection-1": "a7cebbf4f677a55f61988af6e0505f28ce1d35f71d0f08ca625a93236a2d2256",
     "reservation_ledger-1": "94015a8f5fa6f2680385fea9cfc15594a5ad396ee97d2610a822fc2a2e62b797",
     "cache_context-1": "a9b560dc99c08da082baf223acb0e4b9453d73c897b74bfcbadd8f1b84e51c90",
 }
