@@ -1,5 +1,6 @@
 """What SQLite leaves in the unused part of a page is overwritten, and doesn't come back."""
 
+import random
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from remembrancer.adapters.sqlite import scrubbing
 from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.session_vault import SqliteSessionVault
 from remembrancer.adapters.sqlite.sparse_index import SqliteSparseIndex
 from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes
 from remembrancer.application.ports.sparse_index import SparseDocument
@@ -18,6 +20,7 @@ from remembrancer.contracts.erasure import bytes_under
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.identity import EntryId
+from tests.adapters.power_cut import Disk, recording
 
 CANARY = b"canary in the coal mine"
 SPACE = EmbeddingTuple(
@@ -108,6 +111,24 @@ def test_threads_may_write_while_others_scrub(database: Database) -> None:
     assert database.scrub()
     assert SqliteSparseIndex(database=database).count() == 41
     assert database.connection().pragma("integrity_check") == "ok"
+
+
+def test_a_power_cut_does_not_bring_it_back(tmp_path: Path) -> None:
+    chance = random.Random(3)  # noqa: S311 - repeatable on purpose
+    disk = Disk()
+    with recording() as file_system, Database.open(tmp_path / "memory.db") as database:
+        sessions = SqliteSessionVault(database=database)
+        sessions.keep_key(UUID(int=1), tenant="acme", owner="ana", session="s1", key=bytes(32))
+        sessions.keep_items(UUID(int=1), number=1, items=CANARY)
+        sessions.erase_session(tenant="acme", session="s1")
+        assert database.scrub()
+        for operation in file_system.operations:
+            disk.apply(operation)
+
+    left = [content for files in disk.after_a_cut(chance) for content in files.values()]
+
+    assert any(left)
+    assert not any(CANARY in content for content in left)
 
 
 # -- Helpers ---------------------------------------------------------------

@@ -74,9 +74,11 @@ class Life:
         yield self._reindex
         yield lambda: self._build("s3", item="More rules.")
         yield lambda: self._erase_session("s2")
+        yield lambda: self._build("s4", item="Yet other rules.")
         yield self._remember
         yield self._correct
         yield self._erase
+        yield self._remember_many
 
     def _import(self) -> None:
         self._memory.import_documents(
