@@ -8,6 +8,7 @@ from uuid import UUID
 
 import apsw
 import pytest
+from tests.adapters.power_cut import Disk, recording
 
 from remembrancer.adapters.sqlite import scrubbing
 from remembrancer.adapters.sqlite.database import Database
@@ -20,7 +21,6 @@ from remembrancer.contracts.erasure import bytes_under
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.identity import EntryId
-from tests.adapters.power_cut import Disk, recording
 
 CANARY = b"canary in the coal mine"
 SPACE = EmbeddingTuple(
