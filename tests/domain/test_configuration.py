@@ -1,3 +1,4 @@
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -28,6 +29,9 @@ CHANGES: list[dict[str, Any]] = [
     {"provider": {"url": "https://eu.example.com/v2/embeddings"}},
     {"provider": {"url": "https://ch.example.com/v1/embeddings"}},
     {"provider": {"region": "ch"}},
+    {"provider": {"proxy_url": "http://proxy.example.com:3128"}},
+    {"provider": {"authorities_digest": "7" * 64}},
+    {"provider": {"asks_for_dimensions": True}},
     {"embedding_tuple": {"model": "large"}},
     {"embedding_tuple": {"model_revision": "2"}},
     {"embedding_tuple": {"dimensions": 512}},
@@ -100,6 +104,7 @@ def test_terms_of_spending_name_what_they_were_taken_from() -> None:
         {"provider": {"url": "https://key@eu.example.com/v1/embeddings"}},
         {"provider": {"url": "https://eu.example.com/v1/embeddings?key=1"}},
         {"provider": {"url": "ftp://eu.example.com/"}},
+        {"provider": {"proxy_url": "http://key@proxy.example.com:3128"}},
         {"egress": {"allowed_regions": []}},
         {"egress": {"guard_rule_sets": []}},
         {"egress": {"guards_digest": ""}},
@@ -129,6 +134,26 @@ def test_a_server_on_this_machine_may_speak_plain_http() -> None:
     )
 
     assert local.provider.destination.is_loopback
+
+
+@pytest.mark.parametrize(
+    ("proxy_url", "expected"),
+    [
+        ("http://[::1]:3128", nullcontext()),
+        ("https://proxy.example.com", pytest.raises(InvalidInputError)),
+    ],
+)
+def test_what_may_speak_plain_http_on_this_machine_has_no_proxy_elsewhere(
+    proxy_url: str, expected: AbstractContextManager[object]
+) -> None:
+    """The proxy would read the texts, wherever it is."""
+    change = {
+        "provider": {"url": "http://localhost:11434/v1/embeddings", "proxy_url": proxy_url},
+        "egress": {"allowed_hosts": ["localhost"]},
+    }
+
+    with expected:
+        assert configuration(change).provider.proxy_url == proxy_url
 
 
 def test_a_credential_in_a_url_is_not_repeated() -> None:

@@ -4,6 +4,7 @@ Imported only where settings name a provider.  The configuration and its admissi
 client; the lookup and the preparer are built once a configuration is admitted, and not before.
 """
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -85,7 +86,13 @@ def configuration_of(remote: RemoteSettings, guards: Guards) -> Configuration:
         for one in remote.egress.allowed_hosts
     )
     return Configuration(
-        provider=Provider(url=remote.provider.url, region=remote.provider.region),
+        provider=Provider(
+            url=remote.provider.url,
+            region=remote.provider.region,
+            proxy_url=remote.provider.proxy_url,
+            authorities_digest=_authorities_digest(remote.provider),
+            asks_for_dimensions=remote.provider.ask_for_dimensions,
+        ),
         embedding_tuple=embedding_tuple_of(remote.provider),
         pricing=Pricing(
             usd_per_million_tokens=remote.pricing.usd_per_million_tokens,
@@ -105,11 +112,20 @@ def configuration_of(remote: RemoteSettings, guards: Guards) -> Configuration:
     )
 
 
+def _authorities_digest(provider: ProviderSettings) -> str | None:
+    if provider.ca_file is None:
+        return None
+    try:
+        return hashlib.sha256(provider.ca_file.read_bytes()).hexdigest()
+    except OSError:
+        raise SettingsError(setting="provider.ca_file", problem="can't be read") from None
+
+
 def current_configuration(settings: Settings) -> Configuration:
     """Return the configuration that ``settings`` describe.
 
     Raises:
-        SettingsError: no provider is configured.
+        SettingsError: no provider is configured, or its certificates can't be read.
         InvalidInputError: its parts don't fit together.
     """
     remote = RemoteSettings.of(settings)

@@ -31,6 +31,13 @@ def _url(value: str) -> str:
     return str(destination)
 
 
+def _proxy_url(value: str) -> str:
+    try:
+        return Destination.parse(value).origin
+    except InvalidInputError as refusal:
+        raise ValueError(refusal.problem) from None
+
+
 def _sorted(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(values)))
 
@@ -38,15 +45,33 @@ def _sorted(values: tuple[str, ...]) -> tuple[str, ...]:
 Url = Annotated[str, AfterValidator(_url)]
 """Where requests go, in the one spelling of :class:`Destination`."""
 
+ProxyUrl = Annotated[str, AfterValidator(_proxy_url)]
+"""What requests go through: scheme, host and port, in that same spelling."""
+
 Names = Annotated[tuple[Name, ...], _Several, AfterValidator(_sorted)]
 """A set of names, sorted."""
 
 
 class Provider(Parsed):
-    """Who computes the vectors, and in which region."""
+    """Who computes the vectors, in which region, and how requests get there."""
 
     url: Url
     region: Name
+    proxy_url: ProxyUrl | None = None
+    """What requests go through; None goes straight there."""
+    authorities_digest: HexDigest | None = None
+    """SHA-256 of the certificates to trust; None trusts the shipped list."""
+    asks_for_dimensions: bool = False
+    """Whether requests name the dimensions, and so decide what the vectors are."""
+
+    def model_post_init(self, _: object, /) -> None:
+        """Check that what must not leave this machine in the clear doesn't."""
+        if self.proxy_url is None or self.destination.scheme == "https":
+            return  # A proxy of https sees where a request goes to, and nothing else.
+        if not Destination.parse(self.proxy_url).is_loopback:
+            raise InvalidInputError(
+                field="Provider.proxy_url", problem="must be on this machine, as the provider is"
+            )
 
     @property
     def destination(self) -> Destination:
