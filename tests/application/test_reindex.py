@@ -15,7 +15,7 @@ from remembrancer.application.ports import IndexState
 from remembrancer.application.remember import Progress
 from remembrancer.contracts.embedder import HashingEmbedder
 from remembrancer.domain import RecallMode
-from remembrancer.domain.errors import SettingsError
+from remembrancer.domain.errors import SettingsError, StoreUnavailableError
 from remembrancer.domain.vector import Vector
 
 MANY = 600
@@ -250,4 +250,34 @@ def test_words_are_rebuilt_from_log_and_vault(house: House) -> None:
     house.memory.reindex(words=True)
 
     assert house.memory.recall(a_query("changed 17"), a_context()).entries == before.entries
+    assert_agreement(house.store, common_word="invoice")
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_of_two_that_reindex_at_once_one_finishes_for_both(house: House, step: int) -> None:
+    house.memory.remember_many([an_entry(text) for text in TEXTS])
+    steps = iter(range(1, 1_000))
+
+    def another_does(_done: int, _total: int) -> None:
+        if next(steps) == step:
+            house.memory.reindex()
+
+    done = house.memory.reindex(progress=another_does)
+
+    assert (done.index.state, done.vectors) == (IndexState.ACTIVE, MANY)
+    assert_agreement(house.store, common_word="invoice")
+
+
+def test_an_index_that_others_have_replaced_is_not_finished(house: House) -> None:
+    house.memory.remember_many([an_entry(text) for text in TEXTS])
+    steps = iter(range(1, 1_000))
+
+    def others_do(_done: int, _total: int) -> None:
+        if next(steps) == 1:
+            house.memory.reindex()
+            house.memory.reindex()
+
+    with pytest.raises(StoreUnavailableError, match="another was put in its place"):
+        house.memory.reindex(progress=others_do)
+
     assert_agreement(house.store, common_word="invoice")

@@ -212,3 +212,28 @@ def test_a_damaged_original_is_a_typed_error_that_holds_nothing_of_it(
 
 def _everything(house: House) -> Any:
     return house.memory.recall(a_query(limit=1_000), a_context())
+
+
+# -- What was changed by hand --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("DROP VIEW kept_original", "DROP TABLE original"),
+        ("DROP VIEW kept_original", "ALTER TABLE original DROP COLUMN reason"),
+        ("DROP TABLE stored_events",),
+        ("DROP TABLE sparse_text",),
+        ("DROP TABLE owned_scope",),
+        ("DROP TABLE vector_row_1",),
+        ("DROP TABLE session_key",),
+        ("PRAGMA writable_schema = ON", "UPDATE sqlite_schema SET sql = 'CREATE TABLE'"),
+    ],
+    ids=lambda changes: changes[-1],
+)
+def test_a_missing_part_is_a_typed_error(path: Path, changes: tuple[str, ...]) -> None:
+    _alter(path, "PRAGMA foreign_keys = OFF", *changes)
+
+    given = [one for _, one in _used(path)]
+
+    assert any(isinstance(one, RemembrancerError) for one in given)

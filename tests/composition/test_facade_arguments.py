@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 from tests.application.house import House, a_context, a_query, an_entry, open_house, replay_of
 
-from remembrancer.composition import Remembrancer
+from remembrancer.composition import Remembrancer, embedded
 from remembrancer.domain import ContextItem, NewEntry, Sensitivity
-from remembrancer.domain.errors import InvalidInputError, UnknownEntryError
+from remembrancer.domain.errors import InvalidInputError, SettingsError, UnknownEntryError
 
 ITEM = ContextItem(layer=0, id="rules", text="Be brief.")
 SURROGATE = "half \ud83d"
@@ -188,3 +188,9 @@ def test_ones_own_entry_is_corrected_and_erased_by_name(house: House) -> None:
 
 def _joses() -> NewEntry:
     return an_entry(owner=NFC)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"memory.db"], ids=repr)
+def test_a_path_is_a_string_or_a_path(path: Any) -> None:
+    with pytest.raises(SettingsError, match="path"):
+        embedded(path)

@@ -137,7 +137,8 @@ class Recall:
         """
         owners = self._policy.owners(access_of(query))
         known = self._vault.scopes(tenant=query.tenant, owners=owners)
-        scopes = tuple(scope for scope in known if covered_by_any(query.scopes, scope))
+        readable = frozenset(query.scopes)
+        scopes = tuple(scope for scope in known if covered_by_any(readable, scope))
         if not scopes or owners == ():
             return []
         found: IndexFilter = {
@@ -157,7 +158,8 @@ class Recall:
         access = access_of(query)
         owners = self._policy.owners(access)
         known = self._vault.scopes(tenant=query.tenant, owners=owners)
-        scopes = tuple(scope for scope in known if covered_by_any(query.scopes, scope))
+        readable = frozenset(query.scopes)
+        scopes = tuple(scope for scope in known if covered_by_any(readable, scope))
         originals = self._vault.of_kind(
             tenant=query.tenant, owners=owners, kind=KIND_CORE, scopes=scopes
         )

@@ -6,7 +6,7 @@ where it was.  Every answer comes from one index, so two spaces never mix (case 
 vectors are bought and can't be any more, it stops instead of switching to an index with gaps.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from remembrancer.application.document_vectors import (
@@ -18,6 +18,7 @@ from remembrancer.application.entry_index import index_id, labels, searchable_te
 from remembrancer.application.ports import (
     EntryVault,
     EventLog,
+    IndexState,
     Original,
     SparseDocument,
     SparseIndex,
@@ -30,7 +31,11 @@ from remembrancer.application.ports import (
 from remembrancer.application.remember import Progress
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.entry import MemoryEntry
-from remembrancer.domain.errors import ReindexStoppedError, SettingsError
+from remembrancer.domain.errors import (
+    ReindexStoppedError,
+    SettingsError,
+    StoreUnavailableError,
+)
 from remembrancer.domain.identity import EntryId, version_id
 from remembrancer.domain.vector import Vector
 
@@ -181,15 +186,16 @@ class Reindex:
                 break
             position = record.position
         with self._transactions.begin():
+            now = self._as_it_is(index)
+            if now.state is IndexState.ACTIVE:
+                return now, True
             self._write(store, versions, found.vectors)
+            # Without a vector: not even the one that an earlier version may have left there.
             for one, vector in zip(versions, found.vectors, strict=True):
                 if vector is None:
-                    # Not even the one that an earlier version may have left in this place.
                     store.delete(index_id(one))
-            for entry_id, count in erased.items():
-                for version in range(1, count + 1):
-                    store.delete(version_id(entry_id, version))
-                store.delete(entry_id)
+            for place in _places(erased):
+                store.delete(place)
             if position != index.position:
                 index = self._indexes.advance(index, position)
         if gaps:
@@ -202,9 +208,25 @@ class Reindex:
 
     def _switched(self, index: VectorIndex) -> tuple[VectorIndex, bool]:
         with self._transactions.begin():
+            now = self._as_it_is(index)
+            if now.state is IndexState.ACTIVE:
+                return now, True
             if self._log.follow(after_position=index.position, limit=1):
                 return index, False  # Something was written since: take it in first.
             return self._indexes.activate(index), True
+
+    def _as_it_is(self, index: VectorIndex) -> VectorIndex:
+        """Return the index as it stands: two that reindex at once build one, and one is first.
+
+        Raises:
+            StoreUnavailableError: others finished it, and a further one since.
+        """
+        now = next((one for one in self._indexes.all() if one.number == index.number), index)
+        if now.state is IndexState.RETIRED:
+            raise StoreUnavailableError(
+                store=f"vector index {index.number}", problem="another was put in its place"
+            )
+        return now
 
     def _embedded(self, versions: Sequence[Original], space: EmbeddingTuple) -> Embedded:
         documents = [
@@ -237,6 +259,13 @@ class Reindex:
         for current in (kept[one] for one in wanted if one in kept):
             found += [current] if current.version == 1 else self._vault.history(current.entry_id)
         return found
+
+
+def _places(erased: Mapping[EntryId, int]) -> Iterator[EntryId]:
+    """Iterate over all that erased entries had in an index, given their version counts."""
+    for entry_id, count in erased.items():
+        yield from (version_id(entry_id, version) for version in range(1, count + 1))
+        yield entry_id
 
 
 def _touched(events: Iterable[object]) -> tuple[list[EntryId], dict[EntryId, int]]:

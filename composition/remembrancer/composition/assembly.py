@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from remembrancer.application.ports import AccessPolicy, Clock, Embedder, Randomness
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import Settings, StoreSettings
+from remembrancer.domain.errors import SettingsError
 
 if TYPE_CHECKING:
     from remembrancer.composition.container import Container
@@ -26,8 +27,11 @@ def embedded(
     model; ``clock`` and ``randomness`` are for tests and replays of whole runs.
 
     Raises:
+        SettingsError: no file can lie at ``path``.
         StoreError: the file can't be opened; the error says why and what to do.
     """
+    if not isinstance(path, str | Path):
+        raise SettingsError(setting="path", problem="must be a string or a Path")
     settings = Settings(store=StoreSettings(path=Path(path)))
     return assembled(
         settings, policy=policy, embedder=embedder, clock=clock, randomness=randomness

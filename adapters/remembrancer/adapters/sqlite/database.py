@@ -251,9 +251,8 @@ class Database:
             self.leave_parents_connections()
         if self._closed:
             raise StoreClosedError
-        try:
-            mine: _Thread = self._local.thread
-        except AttributeError:
+        mine = self._local_state()
+        if mine is None:
             return self._opened()
         if mine.immutable and not mine.depth and exists(wal_path(self.path)):
             mine.connection.close()  # Somebody writes to what looked like read-only media.

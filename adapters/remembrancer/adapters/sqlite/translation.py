@@ -1,7 +1,7 @@
 """SQLite's operating errors, as the errors of the domain.
 
-Narrow on purpose: an SQL syntax error, a constraint that no adapter expected, a misuse of apsw are
-bugs of ours and pass as they are.
+Narrow on purpose: an SQL syntax error, a constraint that no adapter expected, a misuse of apsw
+are bugs of ours and pass as they are.
 """
 
 from collections.abc import Generator
@@ -42,8 +42,15 @@ OPERATING_ERRORS: tuple[type[apsw.Error], ...] = (
 )
 """What :func:`translated` knows; every other error of apsw passes."""
 
-_DAMAGED_VECTORS = ("Could not fetch vector data", "Internal sqlite-vec error")
-"""How sqlite-vec, which has one kind of error only, says that its tables don't agree."""
+_DAMAGED = {
+    "Could not fetch vector data": "its vectors are damaged",
+    "Internal sqlite-vec error": "its vectors are damaged",
+    "no such table": "a table is missing",
+    "no such column": "a table isn't as it was made",
+    "has no column named": "a table isn't as it was made",
+}
+"""What SQL errors say that come of the file: sqlite-vec has no other kind, and the schema may
+have been changed by hand.  All others come of our statements."""
 
 
 @contextmanager
@@ -52,16 +59,17 @@ def translating(*, store: str) -> Generator[None]:
 
     Raises:
         StoreError: for one of :data:`OPERATING_ERRORS`, for a text that isn't one any more, and
-            for vectors that can't be found where they are kept.
+            for tables and vectors that aren't where they were put.
     """
     try:
         yield
     except OPERATING_ERRORS as error:
         raise translated(error, store=store) from error
     except apsw.SQLError as error:
-        if not str(error).startswith(_DAMAGED_VECTORS):
-            raise
-        raise StoreCorruptError(store=store, problem="its vectors are damaged") from error
+        for said, problem in _DAMAGED.items():
+            if said in str(error):
+                raise StoreCorruptError(store=store, problem=problem) from error
+        raise
     except UnicodeDecodeError as error:
         error.object = b""  # It was the text, and it would stay with the error that follows.
         raise StoreCorruptError(store=store, problem="a text in it is damaged") from None
