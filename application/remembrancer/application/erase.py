@@ -14,7 +14,7 @@ from remembrancer.application.ports import (
 from remembrancer.application.remember import Progress
 from remembrancer.application.whose import require_whose
 from remembrancer.domain.entry import MemoryEntry, Reason
-from remembrancer.domain.errors import UnknownEntryError
+from remembrancer.domain.errors import StoreFullError, StoreUnavailableError, UnknownEntryError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.parsed import parsed_name
 
@@ -26,8 +26,8 @@ class Erasure:
     erased: int
     """Entries (or, for a session, selections) whose content was destroyed by this call."""
     pending: bool
-    """True while old pages still lie in the store's files because a reader holds a snapshot;
-    :meth:`Erase.finish` completes it."""
+    """True while old pages still lie in the store's files because a reader holds a snapshot
+    or the disk is full; :meth:`Erase.finish` completes it."""
 
 
 class Erase:
@@ -70,7 +70,7 @@ class Erase:
         Reason(reason=reason)
         require_whose(entry_id, vault=self._vault, log=self._log, tenant=tenant, owner=owner)
         erased = self._erase(entry_id, reason)
-        return Erasure(erased=int(erased), pending=not self.finish())
+        return Erasure(erased=int(erased), pending=not self._finished())
 
     def owner(
         self, *, tenant: str, owner: str, reason: str, progress: Progress | None = None
@@ -92,7 +92,7 @@ class Erase:
                 progress(done, len(entry_ids))
         with self._transactions.begin():
             self._sessions.erase_owner(tenant=tenant, owner=owner)
-        return Erasure(erased=erased, pending=not self.finish())
+        return Erasure(erased=erased, pending=not self._finished())
 
     def session(self, *, tenant: str, session: str) -> Erasure:
         """Destroy the keys of a session's sealed vectors and the host's items of its packs.
@@ -104,11 +104,17 @@ class Erase:
         session = parsed_name(session, field="session")
         with self._transactions.begin():
             erased = self._sessions.erase_session(tenant=tenant, session=session)
-        return Erasure(erased=erased, pending=not self.finish())
+        return Erasure(erased=erased, pending=not self._finished())
 
     def finish(self) -> bool:
         """Clear what erased rows left in the store's files; say whether nothing is left."""
         return self._transactions.scrub()
+
+    def _finished(self) -> bool:
+        try:
+            return self.finish()
+        except (StoreFullError, StoreUnavailableError):
+            return False  # The erasure itself is committed, and must not be reported as failed.
 
     def _erase(self, entry_id: EntryId, reason: str) -> bool:
         with self._transactions.begin():
