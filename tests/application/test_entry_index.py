@@ -57,6 +57,12 @@ def test_subjects_are_searched_like_text() -> None:
     assert searchable_text(an_original(text="one", subjects=("two", "three"))) == "one\ntwo\nthree"
 
 
+def test_a_section_is_found_by_the_headings_it_stands_under() -> None:
+    section = an_original(text="one", subjects=("two",), metadata={"heading": "Guide > Setup"})
+
+    assert searchable_text(section) == "one\nGuide > Setup\ntwo"
+
+
 @given(originals)
 def test_no_subject_passes_for_another_label(original: Original) -> None:
     known = {"tenant", "owner", "scope", "kind", "sensitivity", "state"}

@@ -1,6 +1,6 @@
 """Importing again changes only what was edited."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,11 +40,24 @@ class Memory:
         return [original.entry_id for original in originals]
 
     def correct(
-        self, entry_id: EntryId, *, reason: str, text: str, sensitivity: Sensitivity
+        self,
+        entry_id: EntryId,
+        *,
+        reason: str,
+        text: str | None = None,
+        sensitivity: Sensitivity | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
         old = self.vault.current([entry_id])[entry_id]
-        new = replace(old, version=old.version + 1, text=text, sensitivity=sensitivity)
-        self.vault.keep([replace(new, reason=reason)])
+        new = replace(
+            old,
+            version=old.version + 1,
+            text=text or old.text,
+            sensitivity=sensitivity or old.sensitivity,
+            metadata=old.metadata if metadata is None else dict(metadata),
+            reason=reason,
+        )
+        self.vault.keep([new])
 
     def texts(self) -> dict[tuple[str, str], str]:
         ids = self.vault.entries_of(tenant="acme", owner="ana")
@@ -140,6 +153,45 @@ def test_an_edited_section_becomes_a_correction_of_its_entry(memory: Memory, doc
     assert [section.entry_id for section in report.corrected] == [before.added[1].entry_id]
     assert [section.heading for section in report.added] == [""]
     assert memory.texts()["a.md", "One > Two"] == "## Two\n\nedited"
+
+
+@pytest.mark.parametrize("metadata", [None, {"checked": "yes"}], ids=["kept", "replaced"])
+def test_a_correction_by_hand_stays_while_the_file_is_as_it_was(
+    memory: Memory, docs: Path, metadata: dict[str, str] | None
+) -> None:
+    before = imported(memory, docs)
+    entry_id = before.added[1].entry_id
+    memory.correct(entry_id, reason="wrong", text="better", metadata=metadata)
+
+    report = imported(memory, docs)
+
+    assert (report.corrected, report.unchanged) == ((), 3)
+    assert memory.vault.current([entry_id])[entry_id].text == "better"
+
+
+def test_an_edited_file_replaces_a_correction_by_hand_and_says_so(
+    memory: Memory, docs: Path
+) -> None:
+    before = imported(memory, docs)
+    memory.correct(before.added[1].entry_id, reason="wrong", text="better")
+    (docs / "a.md").write_text("# One\n\nfirst, edited\n\n## Two\n\nedited\n")
+
+    report = imported(memory, docs)
+
+    assert report.corrected == before.added[:2]
+    assert report.replaced_by_hand == before.added[1:2]
+    assert memory.texts()["a.md", "One > Two"] == "## Two\n\nedited"
+    assert imported(memory, docs).unchanged == 3
+
+
+def test_a_raised_sensitivity_leaves_a_correction_by_hand(memory: Memory, docs: Path) -> None:
+    before = imported(memory, docs)
+    memory.correct(before.added[1].entry_id, reason="wrong", text="better")
+
+    report = imported(memory, docs, sensitivity=Sensitivity.CONFIDENTIAL)
+
+    assert len(report.corrected) == 3
+    assert memory.texts()["a.md", "One > Two"] == "better"
 
 
 def test_a_vanished_section_is_reported_and_stays(memory: Memory, docs: Path) -> None:

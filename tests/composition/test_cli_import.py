@@ -52,6 +52,34 @@ def test_an_edited_section_becomes_a_correction(filled: Shell) -> None:
     assert found["version"] == 2
 
 
+def test_a_correction_by_hand_survives_another_import(filled: Shell) -> None:
+    entry_id = filled.json("import", "docs")["added"][1]["entry_id"]
+    filled("correct", entry_id, "--text", "Use the hammer.", "--reason", "wrong")
+
+    assert _counts(filled) == {"unchanged": 3}
+    [found] = filled.json("recall", "hammer", "--limit", "1")["entries"]
+    assert (found["entry_id"], found["version"]) == (entry_id, 2)
+
+
+def test_a_newer_file_replaces_a_correction_by_hand_and_says_so(filled: Shell) -> None:
+    entry_id = filled.json("import", "docs")["added"][1]["entry_id"]
+    filled("correct", entry_id, "--text", "Use the hammer.", "--reason", "wrong")
+    (filled.folder / "docs" / "a.md").write_text(DOCUMENT.replace("package", "tongs"))
+
+    done = filled("import", "docs")
+
+    assert "1 corrected" in done.out
+    assert "Corrected by hand before; the file is newer and replaced it" in done.out
+
+
+def test_a_section_is_found_by_a_word_of_its_documents_title(filled: Shell) -> None:
+    filled.json("import", "docs")
+
+    found = filled.json("recall", "setup", "--sparse")["entries"]
+
+    assert {one["metadata"]["heading"] for one in found} == {"Setup", "Setup > Linux"}
+
+
 def test_a_vanished_section_is_reported_and_kept(filled: Shell) -> None:
     _counts(filled)
     (filled.folder / "docs" / "b.txt").unlink()

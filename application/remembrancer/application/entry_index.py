@@ -26,6 +26,8 @@ TENANT, OWNER, SCOPE, KIND, SENSITIVITY, STATE = (
     "sensitivity",
     "state",
 )
+HEADING = "heading"
+"""The metadata key of the headings that a text stands under, the outermost first."""
 CURRENT, SUPERSEDED = "current", "superseded"
 YES = "1"
 
@@ -57,8 +59,13 @@ def labels(original: Original) -> dict[str, str]:
 
 
 def searchable_text(original: Original) -> str:
-    """Return what keyword search sees: the text, then the subjects."""
-    return "\n".join((original.text, *original.subjects))
+    """Return what keyword search sees: the text, the headings it stands under, the subjects.
+
+    A section of a document seldom repeats the words of its document's title, and a question
+    often has them: without the headings it would find the title alone.
+    """
+    headings = filter(None, (original.metadata.get(HEADING),))
+    return "\n".join((original.text, *headings, *original.subjects))
 
 
 class EntryIndex:

@@ -1,19 +1,22 @@
 """Use case: import documents, one entry per section.
 
 A section's entry id follows from where the section stands: the file's absolute path, the path of
-headings, and which of several equal headings it is.  So importing again finds what is there:
-unchanged sections change nothing, edited ones become corrections, and what is gone is reported,
-never erased, since a moved file looks the same as a deleted one.
+headings, and which of several equal headings it is.  So importing again finds what is there, and
+the digest of the section's text as it was imported, kept with the entry, says whether the file has
+changed since: where it hasn't, nothing changes, whatever was corrected by hand meanwhile; where it
+has, the file is newer and becomes a correction.  What is gone is reported, never erased, since a
+moved file looks the same as a deleted one.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Protocol
 
 from pydantic import Field
 
+from remembrancer.application.entry_index import HEADING
 from remembrancer.application.ports import (
     Document,
     DocumentFault,
@@ -34,8 +37,11 @@ from remembrancer.domain.sensitivity import Sensitivity
 
 KIND = "document"
 METADATA_PATH = "path"
-METADATA_HEADING = "heading"
+METADATA_HEADING = HEADING
 METADATA_ROOT = "import_root"
+METADATA_DIGEST = "import_digest"
+"""SHA-256 of the section's text as the file had it.  Like all metadata it is in the vault only,
+and goes with an erasure: the digest of a guessable text would give it away."""
 HEADING_JOINT = " > "
 REASON = "reimported"
 """The reason code of corrections that an import makes."""
@@ -57,9 +63,15 @@ class CorrectEntry(Protocol):
     """Puts a new version in the place of an entry's current one."""
 
     def __call__(
-        self, entry_id: EntryId, *, reason: str, text: str, sensitivity: Sensitivity
+        self,
+        entry_id: EntryId,
+        *,
+        reason: str,
+        text: str | None = None,
+        sensitivity: Sensitivity | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> object:
-        """Change these, keep the rest."""
+        """Change what is given, keep the rest."""
         ...
 
 
@@ -94,6 +106,9 @@ class ImportReport:
     added: tuple[ImportedSection, ...]
     corrected: tuple[ImportedSection, ...]
     unchanged: int
+    """Their file says what it said at the last import; a correction by hand stays."""
+    replaced_by_hand: tuple[ImportedSection, ...]
+    """Those of ``corrected`` that had been corrected by hand: the file, which is newer, won."""
     erased: tuple[ImportedSection, ...]
     """Their entries were erased, and an erased entry isn't remembered again."""
     vanished: tuple[ImportedSection, ...]
@@ -123,9 +138,9 @@ class ImportDocuments:
         """Import what lies under ``request.roots``; what can't be read is reported, not raised.
 
         Sections are taken in batches, each all or none.  After a failure in between, importing
-        again goes on from there.  The file's text counts: an entry corrected by hand is
-        corrected back.  An entry's sensitivity is raised where ``request`` asks for more, and
-        never lowered.
+        again goes on from there.  A section whose file has not changed keeps what was corrected
+        by hand; one whose file has changed becomes a correction in any case.  An entry's
+        sensitivity is raised where ``request`` asks for more, and never lowered.
 
         Raises:
             UnreadableDocumentError: none of the roots can be read; nothing was done.
@@ -168,11 +183,37 @@ class ImportDocuments:
         self, run: "_Run", section: ImportedSection, entry: NewEntry, known: Original
     ) -> None:
         sensitivity = max(entry.sensitivity, known.sensitivity)
-        if known.text == entry.text and known.sensitivity is sensitivity:
-            run.unchanged += 1
-            return
-        self._correct(section.entry_id, reason=REASON, text=entry.text, sensitivity=sensitivity)
+        imported = self._imported_digest(known)
+        digest = entry.metadata[METADATA_DIGEST]
+        if imported == digest:
+            if known.sensitivity is sensitivity:
+                run.unchanged += 1
+                return
+            self._correct(section.entry_id, reason=REASON, sensitivity=sensitivity)
+        else:
+            self._correct(
+                section.entry_id,
+                reason=REASON,
+                text=entry.text,
+                sensitivity=sensitivity,
+                metadata={**entry.metadata, **known.metadata, METADATA_DIGEST: digest},
+            )
+            if _digest(known.text) != imported:
+                run.replaced_by_hand.append(section)
         run.corrected.append(section)
+
+    def _imported_digest(self, known: Original) -> str:
+        """Return the digest of the text that the last import brought.
+
+        A correction by hand may have put other metadata in the place of the import's: then an
+        earlier version tells it.
+        """
+        digest = known.metadata.get(METADATA_DIGEST)
+        if digest is not None:
+            return digest
+        history = self._vault.history(known.entry_id)
+        told = (one.metadata.get(METADATA_DIGEST) for one in reversed(history))
+        return next((one for one in told if one is not None), _digest(known.text))
 
     def _vanished(self, run: "_Run") -> list[ImportedSection]:
         """Return the entries of earlier imports that this one covered and didn't meet."""
@@ -201,6 +242,7 @@ class _Run:
         self.waiting: list[tuple[ImportedSection, NewEntry]] = []
         self.added: list[ImportedSection] = []
         self.corrected: list[ImportedSection] = []
+        self.replaced_by_hand: list[ImportedSection] = []
         self.unchanged = 0
         self.erased: list[ImportedSection] = []
         self.problems: list[UnreadableDocumentError] = []
@@ -230,6 +272,7 @@ class _Run:
                     METADATA_PATH: path,
                     METADATA_HEADING: HEADING_JOINT.join(filter(None, section.headings)),
                     METADATA_ROOT: found.root,
+                    METADATA_DIGEST: _digest(section.text),
                 },
                 idempotency_key=key,
             )
@@ -274,6 +317,7 @@ class _Run:
             added=tuple(self.added),
             corrected=tuple(self.corrected),
             unchanged=self.unchanged,
+            replaced_by_hand=tuple(self.replaced_by_hand),
             erased=tuple(self.erased),
             vanished=tuple(vanished),
             problems=tuple(self.problems),
@@ -284,6 +328,10 @@ def _key(scope: str, location: str, section: DocumentSection) -> str:
     """Return the idempotency key of a section; a hash, since paths may be long."""
     place = canonical_json([scope, location, list(section.headings), section.ordinal])
     return f"document:{hashlib.sha256(place).hexdigest()}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _asked_for(found: FoundDocuments, place: str) -> bool:

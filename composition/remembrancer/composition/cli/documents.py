@@ -34,8 +34,10 @@ def import_(
 ) -> None:
     """Import documents, one entry per section.
 
-    Importing again changes nothing; an edited section becomes a correction; one that vanished is
-    reported and kept.  Exit status 1 if a file couldn't be read; the others are imported.
+    Reads Markdown (.md, .markdown, .mdown, .mkd) and plain text (.txt, .text); hidden files and
+    folders are left out.  Importing again changes nothing, also where an entry was corrected by
+    hand; a section whose file was edited becomes a correction; one that vanished is reported and
+    kept.  Exit status 1 if a file couldn't be read; the others are imported.
     """
     with opened(db, config, as_json=as_json, new=True) as session:
         who = session.identity
@@ -65,6 +67,12 @@ def _show(out: Output, report: ImportReport) -> None:
     )
     if report.corrected:
         out.table("Corrected", ("entry", "path", "heading"), _rows(report.corrected))
+    if report.replaced_by_hand:
+        out.table(
+            "Corrected by hand before; the file is newer and replaced it",
+            ("entry", "path", "heading"),
+            _rows(report.replaced_by_hand),
+        )
     if report.vanished:
         out.table("Vanished, and kept", ("entry", "path", "heading"), _rows(report.vanished))
     if report.erased:
@@ -84,6 +92,7 @@ def _data(report: ImportReport) -> dict[str, Any]:
     return {
         "added": _sections_data(report.added),
         "corrected": _sections_data(report.corrected),
+        "replaced_by_hand": _sections_data(report.replaced_by_hand),
         "unchanged": report.unchanged,
         "vanished": _sections_data(report.vanished),
         "erased": _sections_data(report.erased),
