@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 from eventsourcing.domain import Aggregate, AggregateEvent
 from eventsourcing.persistence import StoredEvent
@@ -237,3 +238,14 @@ def test_an_upcast_that_fails_is_a_malformed_record(
 ) -> None:
     with pytest.raises(MalformedRecordError):
         changed('"sum":7')
+
+
+@given(st.floats(1e-4, 1e16, exclude_max=True))
+def test_a_float_that_needs_no_exponent_is_spelt_alike_by_both_writers(value: float) -> None:
+    assert msgspec.json.encode(value).decode() == repr(value)
+
+
+@pytest.mark.parametrize("spelt", [b"0.00001", b"1e16", b"1.50", b"0.10000000000000001", b"1e-5"])
+def test_a_float_in_another_spelling_is_refused(spelt: bytes) -> None:
+    with pytest.raises(ValueError, match="canonical"):
+        TRANSCODER.decode(b'{"score":' + spelt + b"}")

@@ -36,6 +36,7 @@ _FRACTION = slice(19, 26)
 _AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
 _PLAINLY_SPELT = frozenset({str, int, bool, type(None), UUID, datetime})
 _TYPE_MARK = b'"_type_"'
+_ALIKE_FROM, _ALIKE_TO = 1e-4, 1e16
 
 
 class CanonicalTranscoder(JSONTranscoder):
@@ -82,7 +83,8 @@ class CanonicalTranscoder(JSONTranscoder):
             ValueError: not canonical.
         """
         # What msgspec reads and writes back to the same bytes is canonical: it sorts, spaces and
-        # escapes as we do and keeps one of duplicate keys.  Only floats it spells in its own way.
+        # escapes as we do and keeps one of duplicate keys.  Only very small and very large floats
+        # it spells in its own way.
         try:
             value = self._decode(data)
             if self._encode(value) == data:
@@ -203,6 +205,7 @@ def _is_plainly_spelt(state: object) -> bool:
 
 def _canonical_float(text: str) -> float:
     value = float(text)
-    if repr(value) != text:
+    # Between these msgspec spells as Python does, so that writing it back is proof enough.
+    if not _ALIKE_FROM <= value < _ALIKE_TO and repr(value) != text:
         raise ValueError("not the canonical spelling of a float")
     return value

@@ -1,7 +1,7 @@
 """Originals in the SQLite file, beside the log (adr/0003)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 import apsw
@@ -109,7 +109,7 @@ class SqliteEntryVault(EntryVault):
         self, wanted: Sequence[tuple[EntryId, int]]
     ) -> dict[tuple[EntryId, int], Original]:
         with self._database.read() as connection:
-            found = self._select(connection, {entry_id for entry_id, _ in wanted})
+            found = self._select(connection, [entry_id for entry_id, _ in wanted])
             kept = {(original.entry_id, original.version): original for original in found}
             # Mostly the current versions are wanted: only for others an id has to be computed.
             older = {version_id(*key) for key in wanted if key not in kept and key[1] >= 1}
@@ -135,7 +135,7 @@ class SqliteEntryVault(EntryVault):
     ) -> list[Original]:
         bindings = (tenant, kind, _json(scopes), _json(owners))
         with self._database.read() as connection:
-            return self._originals(connection.execute(_OF_KIND, bindings))
+            return self._originals(connection.execute(_OF_KIND, bindings), {})
 
     @override
     def scopes(self, *, tenant: str, owners: tuple[str, ...] | None) -> list[str]:
@@ -176,14 +176,15 @@ class SqliteEntryVault(EntryVault):
             return tenant
 
     def _select(self, connection: apsw.Connection, index_ids: Iterable[EntryId]) -> list[Original]:
-        wanted = tuple(index_id.bytes for index_id in index_ids)
+        wanted = {index_id.bytes: index_id for index_id in index_ids}
         if not wanted:
             return []  # carray takes no empty array.
-        return self._originals(connection.execute(_BY_INDEX_ID, (apsw.carray(wanted),)))
+        rows = connection.execute(_BY_INDEX_ID, (apsw.carray(tuple(wanted)),))
+        return self._originals(rows, wanted)
 
-    def _originals(self, rows: Iterable[Row]) -> list[Original]:
+    def _originals(self, rows: Iterable[Row], known: Mapping[bytes, EntryId]) -> list[Original]:
         store = str(self._database.path)
-        return [to_original(row, store=store) for row in rows]
+        return [to_original(row, store=store, known=known) for row in rows]
 
 
 def _add_scopes(connection: apsw.Connection, originals: Sequence[Original]) -> dict[_Key, int]:

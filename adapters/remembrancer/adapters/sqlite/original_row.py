@@ -54,21 +54,21 @@ def to_values(original: Original, *, owned_scope: int) -> Row:
     )
 
 
-def to_original(row: Row, *, store: str) -> Original:
-    """Read a row of ``kept_original``.
+def to_original(row: Row, *, store: str, known: Mapping[bytes, EntryId]) -> Original:
+    """Read a row of ``kept_original``; ``known`` are ids that needn't be made once more.
 
     Raises:
         StoreCorruptError: a value can't have been written by :func:`to_values`.
     """
     try:
-        return _original(row)
+        return _original(row, known)
     except (KeyError, TypeError, ValueError, OverflowError):
         # Not chained: the error of a JSON decoder holds the whole document.
         problem = "an original in the vault is damaged"
     raise StoreCorruptError(store=store, problem=problem)
 
 
-def _original(row: Row) -> Original:
+def _original(row: Row, known: Mapping[bytes, EntryId]) -> Original:
     _, entry_id, version, tenant, owner, scope, kind, sensitivity, recorded_at, *rest = row
     superseded_at, tokens, counter, digest, salt, subjects, metadata, reason, text = rest
     if None in row or len(digest) != DIGEST_BYTES or len(salt) != SALT_BYTES or version < 1:
@@ -76,7 +76,7 @@ def _original(row: Row) -> Original:
     return Original(
         tenant=tenant,
         owner=owner,
-        entry_id=EntryId(UUID(bytes=entry_id)),
+        entry_id=known.get(entry_id) or EntryId(UUID(bytes=entry_id)),
         version=version,
         scope=scope,
         kind=kind,
