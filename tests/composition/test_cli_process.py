@@ -5,10 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.composition.shell import COMMAND, Shell
+from tests.composition.shell import COMMAND, Result, Shell
 
 from remembrancer.composition import embedded
 from remembrancer.composition.cli.app import app
@@ -139,3 +140,58 @@ def test_an_interrupt_is_no_traceback(shell: Shell) -> None:
     assert process.returncode == 1
     assert b"interrupted" in told
     assert b"Traceback" not in told
+
+
+def _redirected(shell: Shell, line: str) -> Result:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {line}', "sh", *COMMAND, "recall", "invoice"],
+        cwd=shell.folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        text=True,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_parent_may_have_closed_the_streams(shell: Shell, closed: str) -> None:
+    shell("remember", "the invoice service")
+
+    done = _redirected(shell, closed)
+
+    assert (done.status, done.err) == (0, "")
+    assert ("invoice" in done.out) is (">&-" not in closed.replace("2>&-", ""))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a file that is full")
+def test_output_that_nobody_can_take_is_no_traceback(shell: Shell) -> None:
+    shell("remember", "the invoice service")
+
+    done = _redirected(shell, ">/dev/full")
+
+    assert done.status == 1
+    assert done.err == "error: No space left on device\n"
+
+
+def test_a_folder_that_is_gone_is_no_traceback(shell: Shell) -> None:
+    folder = shell.folder / "gone"
+    folder.mkdir()
+    line = f'rmdir "{folder}" && exec "$@"'
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", line, "sh", *COMMAND, "init"],
+        cwd=folder,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        text=True,
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: setting path:")
+
+
+def test_it_says_which_version_it_is(shell: Shell) -> None:
+    assert shell("--version") == Result(0, f"{version('remembrancer')}\n", "")

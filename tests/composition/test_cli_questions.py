@@ -180,7 +180,7 @@ def test_an_earlier_pack_can_be_replayed(filled: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--budget", "-1"], "token_budget: must be from 0"),
+        (["--budget", "-1"], "token_budget: must be a whole number from 0"),
         (["--item", "rules"], "--item: must be LAYER:ID:TEXT"),
         (["--item", "x:rules:text"], "--item: must be LAYER:ID:TEXT"),
         (["--item", "²:rules:text"], "--item: must be LAYER:ID:TEXT"),

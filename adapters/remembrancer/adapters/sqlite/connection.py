@@ -77,9 +77,19 @@ def check_path(path: Path) -> None:
         problem = "is a folder; name a file in it"
     elif not os.path.isdir(path.parent):  # noqa: PTH112  # as above
         problem = "lies in a folder that does not exist; create it first"
+    elif not path.is_absolute() and not _has_folder():
+        problem = "is relative, and the folder this process works in is gone"
     else:
         return
     raise SettingsError(setting="path", problem=f"{path} {problem}")
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  # as above
+    except OSError:
+        return False
+    return True
 
 
 def exists(path: Path) -> bool:

@@ -1,8 +1,10 @@
 """The commands put together, and what every failure becomes."""
 
 import io
+import os
 import sys
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +27,27 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001  # Typer calls it so
+    if wanted:
+        typer.echo(version("remembrancer"))
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    *,
+    show: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_show_version, help="Show the version and end."
+        ),
+    ] = False,
+) -> None:
+    """Memory for agents: recall that can be replayed."""
+
+
 app.command()(entries.init)
 app.command(name="import")(documents.import_)
 app.command()(entries.remember)
@@ -43,6 +66,7 @@ app.command()(upkeep.doctor)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; ends the process with its exit status."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that can't show a character gets its escape, not a traceback.
@@ -69,7 +93,20 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         out.hang_up()
         return OK
+    except (
+        OSError
+    ) as error:  # Nobody translated it: what we write to, or read from, is full, gone.
+        out.hang_up()
+        out.failed(error)
+        return FINDING
     if status == _INTERRUPTED:
         out.note("interrupted; nothing was left half done")
         return FINDING
     return status if isinstance(status, int) else OK
+
+
+def _open_streams() -> None:
+    """Put something in the place of streams that a parent had closed, as a service may."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115  # for the process's life

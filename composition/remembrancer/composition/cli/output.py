@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich import box
@@ -103,7 +103,13 @@ class Output:
 
     def hang_up(self) -> None:
         """Whoever read our output has seen enough: write no more of it."""
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with suppress(OSError):  # A test's, or a host's: no file of the system.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def failed(self, error: OSError) -> None:
+        """Show what the system said no to."""
+        with suppress(OSError):  # It may have been this very stream.
+            self._err.print(f"[bold red]error:[/] {escape(error.strerror or str(error))}")
 
     def note(self, text: str) -> None:
         """Tell a person something beside the result."""
