@@ -1,7 +1,7 @@
 """Settings that decide what leaves, where to and through whom are all part of what is admitted."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import certifi
 import pytest
@@ -16,7 +16,9 @@ from remembrancer.composition.settings import (
 )
 from remembrancer.contracts.loopback_provider import LoopbackProvider
 from remembrancer.domain.errors import NotAdmittedError, RemembrancerError
-from remembrancer.domain.parsed import Parsed
+
+if TYPE_CHECKING:
+    from remembrancer.domain.parsed import Parsed
 
 URL = "http://127.0.0.1:9/v1"
 OTHER_VALUES: dict[str, dict[str, Any]] = {

@@ -173,9 +173,15 @@ class PrepareQueries:
                 run.finish([place], QueryStatus.WITHHELD, reason)
 
     def _withheld(self, query: RecallQuery, context: RecallContext) -> str | None:
-        """Return why the query's text may not leave, or None; asks about every part of it."""
+        """Return why the query's text may not leave, or None.
+
+        Asks about every part of it, and about the parts put together: they leave in one request,
+        and what is split over them arrives whole.
+        """
         floor = context.sensitivity_floor
-        for text in (query.question, *query.subjects):
+        parts = (query.question, *query.subjects)
+        together = (" ".join(parts), "".join(parts)) if query.subjects else ()
+        for text in (*parts, *together):
             verdict = guarded(self._guards, text, declared=floor, destination=self._destination)
             if verdict.reason is not None:
                 return verdict.reason

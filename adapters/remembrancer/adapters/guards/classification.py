@@ -111,17 +111,21 @@ class TelephoneNumber:
         return any(map(_is_telephone, _PHONE.finditer(text)))
 
 
-CLASSIFICATION = RuleSet(
-    "classification@1",
-    GuardReason.CLASSIFICATION,
-    (PaymentCard(), BankAccount(), EmailAddress(), TelephoneNumber()),
-)
 RAISES_TO = {
     "payment-card": Sensitivity.RESTRICTED,
     "iban": Sensitivity.RESTRICTED,
     "e-mail": Sensitivity.CONFIDENTIAL,
     "telephone": Sensitivity.CONFIDENTIAL,
 }
+CLASSIFICATION = RuleSet(
+    "classification@1",
+    GuardReason.CLASSIFICATION,
+    (PaymentCard(), BankAccount(), EmailAddress(), TelephoneNumber()),
+    judged_by=(
+        str((_CARD_LENGTHS, _GROUP_MIN, _GROUPS_MAX, _PHONE_LENGTHS, _NATIONAL_DIGITS)),
+        *(f"{rule}: {sensitivity.value}" for rule, sensitivity in sorted(RAISES_TO.items())),
+    ),
+)
 
 
 def _is_telephone(match: re.Match[str]) -> bool:

@@ -76,17 +76,22 @@ _NAMES = (
     r"|(?:api|access|auth|account|client|encryption|license|master|private|refresh|secret"
     r"|service|session|shared[_ -]?access|signing|storage|webhook)[_ -]?(?:key|secret|token|pass)"
     r"|kennwort|passwort|mot de passe|contrasena|contraseña|senha|wachtwoord|haslo|hasło|parola"
-    r"|пароль|密码|密碼|パスワード|暗証番号|비밀번호"
+    r"|losenord|lösenord|adgangskode|salasana|heslo|jelszo|jelszó|sifre|şifre"
+    r"|пароль|كلمة المرور|密码|密碼|パスワード|暗証番号|비밀번호"
 )
 _NAME_WORDS = (
     "pass", "pwd", "secret", "token", "credential", "key", "kennwort", "contrase", "senha",
-    "wachtwoord", "haslo", "hasło", "parola", "пароль", "密", "パスワード", "暗証番号", "비밀번호",
+    "wachtwoord", "haslo", "hasło", "parola", "losenord", "lösenord", "adgangskode", "salasana",
+    "heslo", "jelsz", "sifre", "şifre", "пароль", "كلمة المرور", "密", "パスワード", "暗証番号",
+    "비밀번호",
 )  # fmt: skip
 _ASSIGNED = (
-    r"[\"'`*]{0,2}[ \t]{0,8}+(?:=>|:=|[=:\uff1a]|\b(?:is|are|was|ist|lautet|est|es|è|is)\b|は|是)"
+    r"[\"'`*]{0,2}[ \t]{0,8}+(?:=>|:=|[=:\uff1a]|\b(?:is|are|was|ist|lautet|est|es|è|är|это)\b"
+    r"|は|是|는|은)"
     r"[ \t]{0,8}+[\"'`*]{0,2}([^\s\"'`,;<>]{4,255})"
 )
 
+_EXAMPLE = re.compile("example", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
     r"(?:x{3,}|\*{3,}|\.{3,}|<.*|\$[{(\w].*|\{.*|%.*|your[_-].*|my[_-].*|example.*|changeme|"
     r"redacted.*|\[.*|none|null|true|false|todo.*|placeholder.*|dummy.*|undefined)",
@@ -108,7 +113,9 @@ def _bits_a_character(value: str) -> float:
 
 
 def _not_an_example(match: re.Match[str]) -> bool:
-    return "EXAMPLE" not in match[0].upper()
+    # Without the word it must be too short: "EXAMPLE" behind a real one doesn't make it one.
+    rest = _EXAMPLE.sub("", match[0])
+    return rest == match[0] or match.re.search(rest) is not None
 
 
 def _looks_drawn(value: str) -> bool:
@@ -210,8 +217,8 @@ _OTHERS = (
         "secret-on-command-line",
         ("--pass", "--token", "--secret", "--api-key", "sshpass", "curl"),
         re.compile(
-            r"--(?:pass(?:word)?|token|secret|api-key)[ =]([^\s\"']{4,255})"
-            r"|\bsshpass -p ?([^\s\"']{4,255})"
+            r"--(?:pass(?:word)?|token|secret|api-key)[ =][\"']?([^\s\"']{4,255})"
+            r"|\bsshpass -p ?[\"']?([^\s\"']{4,255})"
             r"|\bcurl [^\n]{0,200}?-u ?[\"']?[^\s:\"']{1,64}:([^\s\"']{4,128})"
         ),
         _assigned_secret,
@@ -233,6 +240,15 @@ _OTHERS = (
         _real_password,
     ),
     Pattern(
+        "secret-in-element",
+        _NAME_WORDS,
+        re.compile(
+            rf"(?:{_NAMES})[^<>\n]{{0,40}}>[ \t]{{0,8}}+([^\s<>]{{4,255}})[ \t]{{0,8}}+</",
+            re.IGNORECASE,
+        ),
+        _assigned_secret,
+    ),
+    Pattern(
         "assigned-secret",
         _NAME_WORDS,
         re.compile(f"(?:{_NAMES}){_ASSIGNED}", re.IGNORECASE),
@@ -240,4 +256,13 @@ _OTHERS = (
     ),
 )
 
-CREDENTIALS = RuleSet("credentials@1", GuardReason.CREDENTIAL, (*_TOKEN_RULES, *_OTHERS))
+CREDENTIALS = RuleSet(
+    "credentials@1",
+    GuardReason.CREDENTIAL,
+    (*_TOKEN_RULES, *_OTHERS),
+    judged_by=(
+        str((_ENTROPY_BITS_MIN, _DRAWN_CHARACTERS_MIN, _DIGITS_MIN)),
+        *(one.pattern for one in (_EXAMPLE, _PLACEHOLDER, _CODE, _UUID, _LONG_WORD)),
+        *sorted(_MANUAL_PASSWORDS),
+    ),
+)

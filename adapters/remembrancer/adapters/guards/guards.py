@@ -10,7 +10,13 @@ from remembrancer.adapters.guards.classification import CLASSIFICATION, RAISES_T
 from remembrancer.adapters.guards.credentials import CREDENTIALS
 from remembrancer.adapters.guards.injection import INJECTION
 from remembrancer.adapters.guards.residency import RESIDENCY_VERSION, ResidencyRules
-from remembrancer.adapters.guards.views import VIEWS_VERSION, UnfoldsTooFarError, View, views
+from remembrancer.adapters.guards.views import (
+    VIEWS_VERSION,
+    UnfoldsTooFarError,
+    View,
+    views,
+    views_digest,
+)
 from remembrancer.application.ports.guards import (
     GUARDED_BYTES_MAX,
     GuardFinding,
@@ -60,6 +66,7 @@ class LocalGuards(Guards):
         content = [
             list(self.rule_sets),
             [rule_set.digest for rule_set in _RULE_SETS],
+            views_digest(),
             self._residency.digest,
             GUARDED_BYTES_MAX,
         ]

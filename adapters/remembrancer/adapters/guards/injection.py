@@ -26,16 +26,22 @@ _FLAGS = (
 _VERBS = re.compile(
     r"(?<![a-z.])(?:ignor|forget)|disregard|overrid|overrule|pay no attention|do not follow|"
     r"don'?t follow|stop following|neglect|"  # English; ignor- also German, French, Spanish, ...
-    r"missacht|vergiss|vergesst|beachte\b.{0,20}\bnicht|befolge\b.{0,20}\bnicht|"  # German
+    r"missacht|au(?:ß|ss)er acht|setzt? (?:dich|euch) über|setze dich über|"
+    r"setze dich uber|vergiss|vergesst|beachte\b.{0,20}\bnicht|befolge\b.{0,20}\bnicht|"  # German
     r"oublie|ne tiens? pas compte|ne tenez pas compte|ne suis pas|"  # French
+    r"ne suivez pas|fai(?:s|tes) abstraction|ne respecte|n['\u2019]obei|n['\u2019]obéi|"
     r"olvid|haz caso omiso|no hagas caso|descarta|omite|"  # Spanish
+    r"no (?:sigas|sigan|siga|obede|cumpl|respet)|"
+    r"non seguire|n[aã]o sig|"
     r"dimentica|trascura|esqueca|esqueça|desconsidere|desconsidera|"  # Italian, Portuguese
     r"negeer|vergeet|zignoruj|pomin|pomiń|zapomnij|"  # Dutch, Polish
-    r"игнорир|забудь|не обращай внимания|проігнор|ігнору|"  # Russian, Ukrainian
+    r"игнорир|забудь|не обращай внимания|не следуй|не выполняй|не соблюдай|отбрось|"
+    r"проігнор|ігнору|"  # Russian, Ukrainian
     r"yok say|gormezden gel|görmezden gel|unut|"  # Turkish
     r"bortse fran|glom|glöm|"  # Swedish
     r"无视|無視|忽略|忽视|忽視|忘记|忘記|不要理会|"  # Chinese, Japanese
-    r"忘れ|従わな|무시|잊어|"  # Japanese, Korean
+    r"不要遵|不要执行|不要執行|不要服从|停止遵|"
+    r"忘れ|従わな|従うな|守らな|破棄|무시|잊어|따르지 마|"  # Japanese, Korean
     r"تجاهل|انس|अनदेखा|नज़रअंदाज|नजरअंदाज|भूल|abaikan|lupakan|bỏ qua|bo qua"
 )
 _BEFORE = re.compile(
@@ -51,7 +57,8 @@ _BEFORE = re.compile(
 )
 _ORDERS = re.compile(
     r"instruction|instruktion|prompt|"
-    r"directi(?:ve|on)|you were told|guideline|\brules?\b|\borders?\b|command|"
+    r"directi(?:ve|on)|you were told|been told|gesagt wurde|"
+    r"guideline|\brules?\b|\borders?\b|command|"
     r"constraint|guardrail|restriction|safety|programming|context|conversation|"
     r"anweisung|vorgabe|\bregeln?\b|befehl|consigne|regle|règle|directiv|instruccion|\breglas\b|"
     r"indicacion|istruzion|\bregole\b|instrucoes|instruções|\bregras\b|instructies|\bregels\b|"
@@ -182,13 +189,17 @@ INJECTION = RuleSet(
                 "guardrail",
                 "restriction",
                 "filter",
+                "override",
             ),
             r"\b(?:reveal|print|show|output|repeat|leak|display|tell me)\b[^\n.]{0,40}?"
             r"\b(?:your|system|hidden|initial) (?:system )?(?:prompt|instructions)\b"
-            r"|\b(?:bypass|disable|turn off|remove) (?:all |any |your |the )?(?:safety|guardrails?"
+            r"|\b(?:bypass|disable|turn off|remove) (?:all |any |your |the )?"
+            r"(?:safety(?! (?:checks?|nets?) (?:in|of|for)\b)|guardrails?"
             r"|content filters?|restrictions)\b"
             r"|\byou are now (?:in |an? )?(?:dan|developer mode|jailbroken|unrestricted|free|evil"
             r"|the system)\b"
+            r"|(?:^|\n)[ \t>#*]{0,8}(?:new (?:system )?instructions?|system override):"
+            r"|\bact as (?:if|though) you ha(?:d|ve) no (?:restrictions?|rules|limits|filters?)\b"
             r"|\bfrom now on,? you (?:are|will|must|have no)\b"
             r"|\b(?:enable|enter|activate) (?:developer|god|dan|jailbreak) mode\b"
             r"|\bdo not (?:tell|inform|alert|mention (?:this|it) to) the user\b",

@@ -67,12 +67,14 @@ class RuleSet:
     """Name and version, such as ``credentials@1``; raised with every change of meaning."""
     reason: GuardReason
     rules: tuple[Rule, ...]
+    judged_by: tuple[str, ...] = ()
+    """Bounds and tables that judges go by, and that no rule's source shows."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all rules' sources."""
+        """SHA-256 of all rules' sources and of what their judges go by."""
         sources = [list(rule.source) for rule in self.rules]
-        content = [self.name, self.reason.value, *sources]
+        content = [self.name, self.reason.value, *sources, list(self.judged_by)]
         return hashlib.sha256(canonical_json(content)).hexdigest()
 
     def findings(self, view: View, lowered: str) -> Iterator[GuardFinding]:

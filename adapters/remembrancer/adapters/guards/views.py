@@ -7,12 +7,14 @@ that unfolds to far more than it says is not read to the end but reported.
 """
 
 import base64
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from remembrancer.adapters.guards.confusables import CONFUSABLES, CONFUSABLES_VERSION
+from remembrancer.domain.canonical_json import canonical_json
 
 VIEWS_VERSION = f"views@1 {CONFUSABLES_VERSION}"
 VIEW_CHARACTERS_MAX = 65_536
@@ -29,6 +31,7 @@ _INVISIBLE = re.compile(
 )
 _TAGS = re.compile("[\U000e0020-\U000e007e]++")
 _BREAK = re.compile(r"[ \t]{0,64}+\\?\r?\n[ \t]{0,64}+|[\"'] {0,8}[+.]? {0,8}[\"']")
+_LETTERS = re.compile(r"(?<!\S)\S(?: \S(?!\S)){4,}+")
 _SPACED = re.compile(r"(?<![^\W_])[^\W_](?:[ ._*-][^\W_](?![^\W_])){4,}+")
 _GAPS = re.compile(r"[ ._*-]")
 _ESCAPE = re.compile(
@@ -52,6 +55,15 @@ class View:
 
     name: str
     text: str = field(repr=False)
+
+
+def views_digest() -> str:
+    """Return the SHA-256 of everything that decides what the views of a text are."""
+    patterns = (_INVISIBLE, _TAGS, _BREAK, _LETTERS, _SPACED, _GAPS, _ESCAPE, _BASE64, _HEX)
+    bounds = (VIEW_CHARACTERS_MAX, _MARKS_IN_A_ROW_MAX, _PRINTABLE_SHARE_MIN)
+    content = [VIEWS_VERSION, *(one.pattern for one in patterns), str(bounds)]
+    content += [f"{lookalike}{latin}" for lookalike, latin in sorted(CONFUSABLES.items())]
+    return hashlib.sha256(canonical_json(content)).hexdigest()
 
 
 def views(text: str) -> Iterator[View]:
@@ -98,6 +110,7 @@ def _all_views(text: str) -> Iterator[View]:
     joined = _BREAK.sub("", latin)
     yield View("joined", joined)
     yield View("spaced", _SPACED.sub(lambda match: _GAPS.sub("", match[0]), latin))
+    yield View("letters", _LETTERS.sub(lambda match: match[0].replace(" ", ""), latin))
     tags = "".join(chr(ord(tag) - 0xE0000) for run in _TAGS.findall(text) for tag in run)
     yield View("tags", tags)
     decoded = (
