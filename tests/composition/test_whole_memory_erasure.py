@@ -252,9 +252,9 @@ class Life:
 
     def _any_word(self) -> str:
         kind = self.chance.random()
-        if kind < 0.1:  # Words that differ in their last letters only.
+        if kind < 0.1:  # They differ in their last letters only, which are no part of a hash.
             self.made += 1
-            return f"number{self.made:08d}"
+            return f"number{self.made:08d}x"
         if kind < 0.2:
             return "".join(chr(self.chance.randrange(0x4E00, 0x9F00)) for _ in range(8))
         return self._word()
