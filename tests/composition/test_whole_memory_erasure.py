@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from array import array
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +46,7 @@ class DenseEmbedder(HashingEmbedder):
     """Has a vector of its own for each text, without a zero in it."""
 
     @override
-    def embed_documents(self, texts: list[str]) -> list[Vector | None]:  # type: ignore[override]
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
         return [self.embed_query(text) for text in texts]
 
     @override
