@@ -2,6 +2,7 @@ import copy
 import gc
 import json
 import pickle
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -267,6 +268,46 @@ def test_only_what_was_admitted_passes() -> None:
         with pytest.raises(NotAdmittedError) as refusal:
             require_admitted(other)
         assert len(refusal.value.missing_gates) == 12
+
+
+def _replaced(answer: AdmittedConfiguration) -> AdmittedConfiguration:
+    object.__setattr__(answer, "configuration", FEWER_REQUESTS)
+    return answer
+
+
+def _changed_inside(answer: AdmittedConfiguration) -> AdmittedConfiguration:
+    answer.configuration.__dict__["ceilings"] = FEWER_REQUESTS.ceilings
+    return answer
+
+
+def _put_together(answer: AdmittedConfiguration) -> AdmittedConfiguration:
+    other = object.__new__(AdmittedConfiguration)
+    for name in ("admitted_at", "evidence", "_seal"):
+        object.__setattr__(other, name, getattr(answer, name))
+    return _replaced(other)
+
+
+def _claiming(answer: AdmittedConfiguration) -> AdmittedConfiguration:
+    class Borrowed(Configuration):
+        digest = answer.digest
+
+    object.__setattr__(answer, "configuration", Borrowed.parse(FEWER_REQUESTS.model_dump()))
+    return answer
+
+
+def _without(answer: AdmittedConfiguration) -> AdmittedConfiguration:
+    object.__delattr__(answer, "configuration")
+    return answer
+
+
+@pytest.mark.parametrize("forge", [_replaced, _changed_inside, _put_together, _claiming, _without])
+def test_an_admission_is_of_the_configuration_it_was_made_for(
+    forge: Callable[[AdmittedConfiguration], AdmittedConfiguration],
+) -> None:
+    forged = forge(admitted())
+
+    with pytest.raises(NotAdmittedError):
+        require_admitted(forged)
 
 
 def test_a_refusal_leaves_no_admission_behind() -> None:

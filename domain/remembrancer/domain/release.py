@@ -23,6 +23,13 @@ from remembrancer.domain.reservation import HexDigest
 _SEAL: Final = object()
 
 
+@dataclass(frozen=True, slots=True)
+class _Seal:
+    """Says of exactly which configuration :func:`admit` made its answer."""
+
+    digest: str
+
+
 def _from_iso(value: object) -> object:
     # Evidence is a file: JSON has no times.
     return datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -115,7 +122,7 @@ class AdmittedConfiguration:
     configuration: Configuration
     admitted_at: datetime
     evidence: tuple[Evidence, ...]
-    _seal: object
+    _seal: _Seal
 
     def __new__(
         cls,
@@ -133,7 +140,7 @@ class AdmittedConfiguration:
             ("configuration", configuration),
             ("evidence", evidence),
             ("admitted_at", admitted_at),
-            ("_seal", seal),
+            ("_seal", _Seal(configuration.digest)),
         ):
             object.__setattr__(admitted, name, value)
         return admitted
@@ -201,13 +208,19 @@ def admit(
 
 
 def require_admitted(value: object) -> AdmittedConfiguration:
-    """Return ``value`` if :func:`admit` made it.
+    """Return ``value`` if :func:`admit` made it, and of the configuration that it holds now.
 
     Raises:
         NotAdmittedError: it is nothing, or something that only looks admitted.
     """
-    if type(value) is AdmittedConfiguration and getattr(value, "_seal", None) is _SEAL:
-        return value
+    if type(value) is AdmittedConfiguration:
+        seal, configuration = getattr(value, "_seal", None), getattr(value, "configuration", None)
+        if (
+            type(seal) is _Seal
+            and type(configuration) is Configuration
+            and seal.digest == configuration.digest
+        ):
+            return value
     raise NotAdmittedError(tuple(gate.value for gate in Gate))
 
 
