@@ -29,6 +29,7 @@ from remembrancer.contracts.loopback_provider import (
     raw,
     redirect,
     reset,
+    silent,
     status,
 )
 from remembrancer.domain import RecallQuery
@@ -138,6 +139,37 @@ def test_nothing_private_is_where_it_does_not_belong(
     assert not found_in(logged), logged
     out, err = capfd.readouterr()
     assert not found_in(out + err)
+
+
+def test_what_a_cancellation_goes_through_has_nothing_private_in_its_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some reports of an interrupted program print them."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    reports: list[str] = []
+    with open_world(tmp_path, silent(), provider={"api_key_variable": KEY_VARIABLE}) as world:
+        world.admit()
+        memory = world.open()
+
+        async def ask() -> None:
+            try:
+                await memory.aprepare([ASKED], a_context(), **WHO)
+            except anyio.get_cancelled_exc_class() as cancelled:
+                told = traceback.TracebackException.from_exception(cancelled, capture_locals=True)
+                reports.append("".join(told.format()))
+                raise
+
+        async def cancel_once_it_is_out() -> None:
+            async with anyio.create_task_group() as group:
+                group.start_soon(ask)
+                await anyio.to_thread.run_sync(world.server.arrived.wait, 5.0)
+                group.cancel_scope.cancel()
+
+        anyio.run(cancel_once_it_is_out)
+
+    assert len(reports) == 1
+    assert "aprepare" in reports[0]
+    assert found_in(reports[0]) == []
 
 
 def _shown(result: Any) -> str:

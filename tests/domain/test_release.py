@@ -289,7 +289,9 @@ def _put_together(answer: AdmittedConfiguration) -> AdmittedConfiguration:
 
 def _claiming(answer: AdmittedConfiguration) -> AdmittedConfiguration:
     class Borrowed(Configuration):
-        digest = answer.digest
+        @property
+        def digest(self) -> str:
+            return CONFIGURATION.digest
 
     object.__setattr__(answer, "configuration", Borrowed.parse(FEWER_REQUESTS.model_dump()))
     return answer

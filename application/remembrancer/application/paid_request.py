@@ -195,9 +195,10 @@ class PaidRequest:
             failed = code = UnknownReason.LEASE_LOST
         except Exception:  # noqa: BLE001, S110  # a store or an adapter that fails keeps the charge
             pass
-        except BaseException:
+        except BaseException as interruption:  # noqa: BLE001  # raised again
             await self._give_up(attempt, UnknownReason.CANCELLED)
-            raise
+            # Without the frames below: they have the texts in variables, which some reports print.
+            raise interruption.with_traceback(None)  # noqa: B904  # it is the same one
         else:
             return Paid(
                 status=QueryStatus.PREPARED,

@@ -20,6 +20,8 @@ from remembrancer.domain.provider_answer import ANSWER_BYTES_MAX
 if TYPE_CHECKING:
     import ssl
 
+    from remembrancer.adapters.provider.exchange import Exchange
+
 ENDPOINT = "/embeddings"
 
 
@@ -77,18 +79,24 @@ class OpenAICompatibleProvider(EmbeddingProvider):
             raise ProviderError(ProviderFailure.TIMEOUT)
         if self._tls is None:
             self._tls = exchange.tls_context(self._ca_file)
+        return await self._exchange(texts, self._tls).run(timeout_s=timeout_s)
+
+    def __repr__(self) -> str:
+        return f"OpenAICompatibleProvider({self.destination}, model={self._model!r})"
+
+    def _exchange(self, texts: Sequence[str], tls: "ssl.SSLContext") -> "Exchange":
+        # Its own function: what is in a variable here is in no frame of what run() lets through.
+        from remembrancer.adapters.provider import exchange  # noqa: PLC0415  # as in request()
+
         body = self._body(texts)
-        return await exchange.Exchange(
+        return exchange.Exchange(
             destination=self._destination,
             proxy=self._proxy,
             headers=self._headers(exchange.host_header(self._destination), len(body)),
             body=body,
             answer_bytes_max=self._answer_bytes_max,
-            tls=self._tls,
-        ).run(timeout_s=timeout_s)
-
-    def __repr__(self) -> str:
-        return f"OpenAICompatibleProvider({self.destination}, model={self._model!r})"
+            tls=tls,
+        )
 
     def _body(self, texts: Sequence[str]) -> bytes:
         asked: dict[str, object] = {

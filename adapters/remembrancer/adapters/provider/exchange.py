@@ -50,6 +50,10 @@ class Exchange:
                 failure = error
             except _NETWORK_ERRORS as error:
                 failure = ProviderError(_failure_of(error))
+            except BaseException as error:  # noqa: BLE001  # raised again
+                # The frames below have the texts and the key in variables, which some reports of
+                # an interrupted program print.
+                raise error.with_traceback(None) from None
         if failure is None:
             assert deadline.cancelled_caught  # noqa: S101 - the only other way to get here
             failure = ProviderError(ProviderFailure.TIMEOUT)
