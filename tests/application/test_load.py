@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from eventsourcing.domain import AggregateEvent
@@ -49,6 +49,92 @@ def test_a_stream_of_something_else_is_malformed(log: EventLog) -> None:
 
     with pytest.raises(MalformedRecordError, match="L3Selection"):
         load(log, L3Selection, STREAM)
+
+
+# An event of the right fields, chained as it should be, that nobody's decision recorded.
+
+
+def _selected() -> L3Selection:
+    return L3Selection(
+        tenant="acme",
+        owner="ana",
+        principal="agent-7",
+        session="s",
+        stage="plan",
+        kind="deliberate",
+        entries=[],
+        mode="sparse",
+        mode_reason="",
+        left_out=[],
+        left_out_count=0,
+        k=10,
+        filter={},
+        embedding_tuple=None,
+        query_embedding=None,
+        timestamp=MORNING,
+    )
+
+
+def _assembled(selected: L3Selection, **changes: Any) -> AggregateEvent:
+    values: dict[str, Any] = {
+        "number": 1,
+        "digest": "d",
+        "label": "l",
+        "format_version": 1,
+        "included": ["rules"],
+        "omitted": [["task", "budget"]],
+        "token_budget": 10,
+        "tokens": 1,
+        "token_counter": "words",
+        "items_digest": "i",
+    }
+    return L3Selection.ContextPackAssembled(
+        originator_id=selected.id, originator_version=2, timestamp=MORNING, **values | changes
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "clairvoyant"},
+        {"mode": ""},
+        {"entries": [1]},
+        {"entries": [{"entry_id": "first"}]},
+        {"entries": [{"entry_id": 1.5}]},
+        {"filter": {"tenant": None}},
+        {"embedding_tuple": {"provider": ""}},
+        {"embedding_tuple": {"temperature": 1}},
+    ],
+    ids=repr,
+)
+def test_a_selection_that_nobody_made_is_malformed(log: EventLog, changes: dict[str, Any]) -> None:
+    [event] = _selected().pending_events
+    log.append([replace(cast("AggregateEvent", event), **changes)])
+
+    with pytest.raises(MalformedRecordError, match="no decision recorded this"):
+        load(log, L3Selection, event.originator_id)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"included": [["rules"]]}, {"included": [1]}, {"omitted": [["task"]]}, {"omitted": [[1, 2]]}],
+    ids=repr,
+)
+def test_a_pack_that_nobody_assembled_is_malformed(log: EventLog, changes: dict[str, Any]) -> None:
+    selected = _selected()
+    append(log, selected)
+    log.append([_assembled(selected, **changes)])
+
+    with pytest.raises(MalformedRecordError, match="version 2: no decision"):
+        load(log, L3Selection, selected.id)
+
+
+def test_a_stream_without_its_beginning_is_malformed(log: EventLog) -> None:
+    selected = _selected()
+    log.append([replace(_assembled(selected), originator_version=1)])
+
+    with pytest.raises(MalformedRecordError):
+        load(log, L3Selection, selected.id)
 
 
 class _Full:

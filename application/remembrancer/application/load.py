@@ -3,12 +3,30 @@
 from typing import TypeVar, cast
 from uuid import UUID
 
-from eventsourcing.domain import Aggregate, AggregateEvent
+from eventsourcing.domain import (
+    Aggregate,
+    AggregateEvent,
+    OriginatorIDError,
+    OriginatorVersionError,
+)
 
 from remembrancer.application.ports import EventLog
-from remembrancer.domain.errors import MalformedRecordError
+from remembrancer.domain.errors import InvalidInputError, MalformedRecordError
 
 _Kind = TypeVar("_Kind", bound=Aggregate)
+
+_IMPOSSIBLE = (
+    AssertionError,
+    AttributeError,
+    InvalidInputError,
+    LookupError,
+    OriginatorIDError,
+    OriginatorVersionError,
+    TypeError,
+    ValueError,
+)
+"""What taking in an event of the right fields and types may still raise: of names that aren't in
+a list of ours, of ids that aren't any, of a stream that doesn't begin at its beginning."""
 
 
 def load(log: EventLog, kind: type[_Kind], stream_id: UUID) -> _Kind | None:
@@ -16,11 +34,19 @@ def load(log: EventLog, kind: type[_Kind], stream_id: UUID) -> _Kind | None:
 
     Raises:
         UnknownTopicError: as :meth:`EventLog.read`.
-        MalformedRecordError: as :meth:`EventLog.read`, or the stream is of another aggregate.
+        MalformedRecordError: as :meth:`EventLog.read`, or the stream is of another aggregate, or
+            an event that nobody altered holds what no decision could have recorded.
     """
     aggregate: Aggregate | None = None
-    for event in log.read(stream_id):
-        aggregate = event.mutate(aggregate)
+    version = 0
+    try:
+        for event in log.read(stream_id):
+            version = event.originator_version
+            aggregate = event.mutate(aggregate)
+    except _IMPOSSIBLE as error:
+        raise MalformedRecordError(
+            stream_id=stream_id, version=version, problem="no decision recorded this"
+        ) from error
     if aggregate is not None and not isinstance(aggregate, kind):
         raise MalformedRecordError(
             stream_id=stream_id, version=1, problem=f"is not a stream of {kind.__name__}"

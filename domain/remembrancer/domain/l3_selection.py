@@ -261,8 +261,8 @@ class L3Selection(Aggregate):
                 digest=digest,
                 label=label,
                 format_version=format_version,
-                included=tuple(included),
-                omitted=tuple((one[0], one[1]) for one in omitted),
+                included=_names(included),
+                omitted=tuple((one, reason) for one, reason in map(_names, omitted)),
                 token_budget=token_budget,
                 tokens=tokens,
                 token_counter=token_counter,
@@ -323,6 +323,13 @@ def _left_out_state(left_out: Sequence[LeftOut]) -> list[list[str]]:
         [reason, " ".join(one.entry_id.hex for one in run)]
         for reason, run in groupby(left_out, key=lambda one: one.reason.value)
     ]
+
+
+def _names(recorded: Sequence[str]) -> tuple[str, ...]:
+    for name in recorded:
+        if type(name) is not str:
+            raise TypeError("not a name")
+    return tuple(recorded)
 
 
 def _selected_state(entry: SelectedEntry) -> dict[str, Any]:
