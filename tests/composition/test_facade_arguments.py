@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import anyio
 import pytest
 from tests.application.house import House, a_context, a_query, an_entry, open_house, replay_of
 
@@ -14,6 +15,7 @@ from remembrancer.domain import ContextItem, NewEntry, Sensitivity
 from remembrancer.domain.errors import InvalidInputError, SettingsError, UnknownEntryError
 
 ITEM = ContextItem(layer=0, id="rules", text="Be brief.")
+WHO = {"tenant": "acme", "owner": "ana"}
 SURROGATE = "half \ud83d"
 NFC = "Jos\u00e9"
 NFD = unicodedata.normalize("NFD", NFC)
@@ -28,6 +30,13 @@ def house() -> Iterator[House]:
 def _pack(memory: Remembrancer, **given: Any) -> Any:
     wanted: dict[str, Any] = {"items": [ITEM], "token_budget": 500} | given
     return memory.build_pack("s", "plan", a_query(), a_context(), **wanted)
+
+
+def _reconcile(memory: Remembrancer, **given: Any) -> Any:
+    known: dict[str, Any] = {
+        "reservation_id": uuid4(), **WHO, "charged_quanta": 1, "evidence": b"{}", "by": "ana",
+    }  # fmt: skip
+    return memory.reconcile(**known | given)
 
 
 WRONG: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -68,6 +77,20 @@ WRONG: dict[str, tuple[str, Callable[[Any], Any]]] = {
     ),
     "erase no tenant": ("tenant", lambda m: m.erase_owner(tenant="", owner="ana", reason="r")),
     "spend of half a tenant": ("tenant", lambda m: m.spend(tenant=SURROGATE)),
+    "spend since a number": ("since", lambda m: m.spend(tenant="acme", since=3)),
+    "spend since no day": ("since", lambda m: m.spend(tenant="acme", since="2030-02-30")),
+    "prepare nothing": ("queries", lambda m: m.prepare(None, a_context(), **WHO)),
+    "prepare a string": (r"queries\[0\]", lambda m: m.prepare("what?", a_context(), **WHO)),
+    "prepare a dict": (r"queries\[0\]", lambda m: m.prepare([{}], a_context(), **WHO)),
+    "prepare without context": ("context", lambda m: m.prepare([a_query()], None, **WHO)),
+    "prepare in turn": (
+        r"queries\[0\]",
+        lambda m: anyio.run(lambda: m.aprepare([None], a_context(), **WHO)),
+    ),
+    "withdraw for no reason": ("reason", lambda m: m.withdraw_admission(reason=None)),
+    "withdraw for half a one": ("reason", lambda m: m.withdraw_admission(reason=SURROGATE)),
+    "reconcile a word": ("reservation_id", lambda m: _reconcile(m, reservation_id="first")),
+    "reconcile by a string": ("evidence", lambda m: _reconcile(m, evidence="invoice.json")),
     "reindex to a string": ("to", lambda m: m.reindex(to="another")),
     "import a lone path": (
         "roots",

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from datetime import date
 
 from remembrancer.application.ports.ledger_repository import LedgerRepository, SpendOfDay
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.money import UtcDay
 from remembrancer.domain.parsed import parsed_name
 
-_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+"""The one of many spellings of ISO 8601 that days are stored in."""
 
 
 class ReadSpend:
@@ -28,6 +30,13 @@ class ReadSpend:
         """
         tenant = parsed_name(tenant, field="tenant")
         owner = None if owner is None else parsed_name(owner, field="owner")
-        if since is not None and not _DAY.fullmatch(since):
-            raise InvalidInputError(field="since", problem="must be a day such as 2030-01-31")
-        return self._ledger.days(tenant, owner, since=None if since is None else UtcDay(since))
+        return self._ledger.days(tenant, owner, since=None if since is None else _day(since))
+
+
+def _day(since: str) -> UtcDay:
+    try:
+        if _DAY.fullmatch(since):
+            return UtcDay(date.fromisoformat(since).isoformat())
+    except (TypeError, ValueError):
+        pass  # Not text, or a day that no calendar has.
+    raise InvalidInputError(field="since", problem="must be a day such as 2030-01-31")

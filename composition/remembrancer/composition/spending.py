@@ -3,13 +3,17 @@
 What is here loads its parts when it is called: a memory that sends nothing needs none of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from remembrancer.composition.arguments import instance, instances
 from remembrancer.composition.twin import async_twin
+from remembrancer.domain.bounds import QUERIES_MAX
 from remembrancer.domain.errors import InvalidInputError
+from remembrancer.domain.parsed import parsed_name
 from remembrancer.domain.recall import RecallContext, RecallQuery
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ class Spending:
         return self._parts().query_preparer()
 
     def prepare(
-        self, queries: Sequence[RecallQuery], context: RecallContext, *, tenant: str, owner: str
+        self, queries: Iterable[RecallQuery], context: RecallContext, *, tenant: str, owner: str
     ) -> "PreparationReport":
         """Turn at most four questions of (tenant, owner) into vectors, explicitly and at a cost.
 
@@ -56,28 +60,35 @@ class Spending:
 
         Raises:
             NotAdmittedError: nothing is admitted; it names the gates that are missing.
-            InvalidInputError: more than four queries; nothing was done.
+            InvalidInputError: more than four queries, or something else than queries; nothing
+                was done.
         """
         from remembrancer.application.blocking import run_blocking  # noqa: PLC0415  # needs anyio
 
+        asked, context = _queries(queries), instance(context, RecallContext, field="context")
         preparer = self.query_preparer()
-        return run_blocking(lambda: preparer(queries, context, tenant=tenant, owner=owner))
+        return run_blocking(lambda: preparer(asked, context, tenant=tenant, owner=owner))
 
     async def aprepare(
-        self, queries: Sequence[RecallQuery], context: RecallContext, *, tenant: str, owner: str
+        self, queries: Iterable[RecallQuery], context: RecallContext, *, tenant: str, owner: str
     ) -> "PreparationReport":
         """As :meth:`prepare`, in the caller's event loop (asyncio or trio).
 
         A cancellation stops the request, marks the reservation unknown, and goes on.
         """
-        return await self.query_preparer()(queries, context, tenant=tenant, owner=owner)
+        asked, context = _queries(queries), instance(context, RecallContext, field="context")
+        return await self.query_preparer()(asked, context, tenant=tenant, owner=owner)
 
     def withdraw_admission(self, *, reason: str = WITHDRAWN) -> None:
         """End the admission in this process: empty the caches, stop what is in flight.
 
         ``reason`` is a code.  The admission comes back with the next opening, if the evidence
         still holds then.
+
+        Raises:
+            InvalidInputError: ``reason`` can't be recorded; nothing has ended.
         """
+        reason = parsed_name(reason, field="reason")
         preparation = self._parts().preparation()
         if preparation is not None:
             preparation.withdraw(reason)
@@ -120,7 +131,7 @@ class Spending:
         """
         document = evidence if isinstance(evidence, bytes) else _file(evidence)
         return self._parts().reconcile()(
-            reservation_id,
+            instance(reservation_id, UUID, field="reservation_id"),
             tenant=tenant,
             owner=owner,
             charged_quanta=charged_quanta,
@@ -136,7 +147,14 @@ class Spending:
         raise NotImplementedError
 
 
+def _queries(queries: Iterable[RecallQuery]) -> list[RecallQuery]:
+    # One more than allowed is enough to know that there are too many, also of what never ends.
+    few = islice(queries, QUERIES_MAX + 1) if isinstance(queries, Iterable) else queries
+    return instances(few, RecallQuery, field="queries")
+
+
 def _file(path: Path) -> bytes:
+    instance(path, Path, field="evidence")
     try:
         with path.open("rb") as file:
             return file.read(_EVIDENCE_BYTES_READ)

@@ -20,6 +20,7 @@ DEFAULT_PORTS = {"https": 443, "http": 80}
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_BRACKETED = re.compile(r"\[[^\[\]]*\](?::[0-9]*)?")
 _UNREADABLE = re.compile(r"[\x00-\x20\x7f\\]|\s")
 _DEVIATING = "ß\u1e9e\u03c2\u200c\u200d"
 """Letters that IDNA 2003 (which ``encodings.idna`` knows) and IDNA 2008 map to other hosts."""
@@ -50,6 +51,10 @@ class Destination:
             raise _refused("must begin with https:// (http:// for this machine only)")
         if "@" in parts.netloc:
             raise _refused("must not hold a user name or password")
+        if "[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc):
+            raise _refused("has something between its IPv6 address and the port")
+        if not parts.path.isascii():
+            raise _refused("has letters in its path that must be escaped")
         if "?" in url or "#" in url:
             raise _refused("must not hold a query or a fragment")
         return cls(
