@@ -90,7 +90,10 @@ class Correct:
                 return version
 
     def _replace(self, before: Original, wanted: NewEntry, reason: str) -> int | None:
-        """Put ``wanted`` after ``before``; None if another correction came in between."""
+        """Put ``wanted`` after ``before``; None if another correction came in between.
+
+        None, too, if another vector index took over: its vectors are of another space.
+        """
         space = self._writer.space()
         [tokens], [vector] = self._writer.measure([wanted], space)
         with self._transactions.begin():
@@ -98,12 +101,14 @@ class Correct:
             if old.version != before.version:
                 # What was measured may not be what would be kept: begin again from there.
                 return None
+            index = self._writer.index(space)
+            if index is not None and index.embedding_tuple != space:
+                return None
             new = self._next_version(old, wanted, tokens, reason)
             self._record(new, reason)
             self._vault.keep([new])
-            if not self._writer.prepare_index(space):
-                vector = None
-            self._index.supersede(replace(old, superseded_at=new.recorded_at), new, vector)
+            superseded = replace(old, superseded_at=new.recorded_at)
+            self._index.supersede(superseded, new, vector, self._index.of(index))
             return new.version
 
     def _next_version(self, old: Original, wanted: NewEntry, tokens: int, reason: str) -> Original:

@@ -65,9 +65,13 @@ class DocumentVectors:
         return None if preferred is None else preferred.embedding_tuple
 
     def can_embed_into(self, space: EmbeddingTuple) -> bool:
-        """Say whether anybody here makes vectors of ``space``."""
+        """Say whether anybody here makes vectors of ``space``, or buys them."""
         bought = self._remote is not None and self._remote.embedding_tuple == space
-        return bought or self._embedders.of(space) is not None
+        return bought or self.can_embed_here(space)
+
+    def can_embed_here(self, space: EmbeddingTuple) -> bool:
+        """Say whether an in-process model makes vectors of ``space``."""
+        return self._embedders.of(space) is not None
 
     def embedded(
         self, documents: Sequence[DocumentText], space: EmbeddingTuple | None

@@ -15,19 +15,19 @@ class Embedders:
     """
 
     def __init__(self, embedders: Iterable[Embedder]) -> None:
-        self._by_digest: dict[str, Embedder] = {}
+        self._by_space: dict[EmbeddingTuple, Embedder] = {}
         for embedder in embedders:
             self.add(embedder)
 
     @property
     def preferred(self) -> Embedder | None:
         """The first embedder, if there is any."""
-        return next(iter(self._by_digest.values()), None)
+        return next(iter(self._by_space.values()), None)
 
     def add(self, embedder: Embedder) -> None:
         """Make one more embedder known."""
-        self._by_digest.setdefault(embedder.embedding_tuple.digest, embedder)
+        self._by_space.setdefault(embedder.embedding_tuple, embedder)
 
     def of(self, embedding_tuple: EmbeddingTuple) -> Embedder | None:
         """Return the embedder of exactly this space, if it is here."""
-        return self._by_digest.get(embedding_tuple.digest)
+        return self._by_space.get(embedding_tuple)

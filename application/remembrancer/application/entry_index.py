@@ -10,6 +10,7 @@ from remembrancer.application.ports import (
     Original,
     SparseDocument,
     SparseIndex,
+    VectorIndex,
     VectorIndexes,
     VectorPoint,
     VectorStore,
@@ -79,10 +80,9 @@ class EntryIndex:
         self._sparse = sparse
         self._indexes = indexes
 
-    def serving(self) -> VectorStore | None:
-        """Return the active vector index, if there is one."""
-        active = self._indexes.active()
-        return None if active is None else self._indexes.store(active)
+    def of(self, index: VectorIndex | None) -> VectorStore | None:
+        """Return the vectors of ``index``, if there is one."""
+        return None if index is None else self._indexes.store(index)
 
     def add(
         self,
@@ -101,9 +101,10 @@ class EntryIndex:
         if store is not None and points:
             store.upsert_many(points)
 
-    def supersede(self, old: Original, new: Original, vector: Vector | None) -> None:
+    def supersede(
+        self, old: Original, new: Original, vector: Vector | None, store: VectorStore | None
+    ) -> None:
         """Move ``old`` (already marked superseded) aside and put ``new`` in its place."""
-        store = self.serving()
         old_vector = None
         if store is not None:
             old_vector = store.vectors([old.entry_id]).get(old.entry_id)

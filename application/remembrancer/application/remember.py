@@ -14,6 +14,7 @@ from remembrancer.application.ports import (
     Randomness,
     TokenCounter,
     Transactions,
+    VectorIndex,
     VectorIndexes,
 )
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
@@ -41,6 +42,7 @@ class EntryWriter:
         self._vectors = vectors
         self._indexes = indexes
         self._tokens = tokens
+        self._last_seen: EmbeddingTuple | None = None
 
     @property
     def token_counter(self) -> str:
@@ -48,7 +50,14 @@ class EntryWriter:
         return self._tokens.name
 
     def space(self) -> EmbeddingTuple | None:
-        """Return the space to embed into: the active index's, else the preferred one."""
+        """Return the space to embed into: the active index's, else the preferred one.
+
+        The one that was last written in is good enough, as long as embedding costs no money:
+        :meth:`index` tells if another serves meanwhile.
+        """
+        seen = self._last_seen
+        if seen is not None and self._vectors.can_embed_here(seen):
+            return seen
         active = self._indexes.active()
         return self._vectors.preferred_space if active is None else active.embedding_tuple
 
@@ -83,15 +92,17 @@ class EntryWriter:
                 progress(len(counts), len(entries))
         return counts, vectors
 
-    def prepare_index(self, space: EmbeddingTuple | None) -> bool:
-        """See that an index of ``space`` serves; say whether vectors of it may be written.
+    def index(self, space: EmbeddingTuple | None) -> VectorIndex | None:
+        """Return the index that serves; one of ``space`` is made where there is none.
 
-        Called inside the writing transaction: another process may have switched since.
+        Called inside the writing transaction, before anything is written: another process may
+        have switched to another space since, and then all has to be measured again.
         """
         active = self._indexes.active()
         if active is None and space is not None:
             active = self._indexes.activate(self._indexes.begin(space))
-        return active is not None and active.embedding_tuple == space
+        self._last_seen = None if active is None else active.embedding_tuple
+        return active
 
 
 class Remember:
@@ -127,22 +138,33 @@ class Remember:
             IdempotencyConflictError: a key names an entry with other content.
             EntryErasedError: a key names an entry that was erased.
         """
-        space = self._writer.space()
         ids = [self._id_of(entry) for entry in entries]
+        while not self._written(entries, ids, progress):
+            pass  # Another index took over meanwhile: all needs vectors of its space.
+        return ids
+
+    def _written(
+        self, entries: Sequence[NewEntry], ids: Sequence[EntryId], progress: Progress | None
+    ) -> bool:
+        """Write what isn't here yet; False, and nothing written, if the space has changed."""
+        space = self._writer.space()
         # What is here already isn't embedded again: a retry must not cost anything.
         wanted = self._fresh(entries, ids)
         counts, vectors = self._writer.measure([entries[i] for i in wanted], space, progress)
         measured = dict(zip(wanted, zip(counts, vectors, strict=True), strict=True))
         with self._transactions.begin():
             fresh = [i for i in self._fresh(entries, ids) if i in measured]
+            if not fresh:
+                return True
+            index = self._writer.index(space)
+            if index is not None and index.embedding_tuple != space:
+                return False
             at = self._clock.now()
             originals = [self._original(entries[i], ids[i], measured[i][0], at) for i in fresh]
-            if originals:
-                append(self._log, *map(_remembered, originals))
-                self._vault.keep(originals)
-                store = self._index.serving() if self._writer.prepare_index(space) else None
-                self._index.add(originals, [measured[i][1] for i in fresh], store)
-        return ids
+            append(self._log, *map(_remembered, originals))
+            self._vault.keep(originals)
+            self._index.add(originals, [measured[i][1] for i in fresh], self._index.of(index))
+        return True
 
     def _id_of(self, entry: NewEntry) -> EntryId:
         if entry.idempotency_key is None:

@@ -19,6 +19,7 @@ import apsw
 from remembrancer.adapters.sqlite import forking
 from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
 from remembrancer.adapters.sqlite.scrubbing import scrub
+from remembrancer.adapters.sqlite.thread_state import Joined, JoinedWrite, ThreadState
 from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.domain.errors import (
     StoreClosedError,
@@ -117,9 +118,7 @@ class Database:
                 old, so that SQLite would refuse the write at random.
         """
         mine = self._mine()
-        if mine.writing:
-            return _joined(mine)
-        return self._write(mine)
+        return JoinedWrite(mine) if mine.writing else self._write(mine)
 
     @contextmanager
     def attempt(self) -> Generator[None]:
@@ -153,7 +152,8 @@ class Database:
 
     def read(self) -> AbstractContextManager[apsw.Connection]:
         """Begin a snapshot, or join the snapshot or write transaction that this thread has."""
-        return self._read(self._mine())
+        mine = self._mine()
+        return Joined(mine) if mine.depth else self._read(mine)
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call back once this thread's open write transaction has been committed, if it is.
@@ -238,15 +238,15 @@ class Database:
         self._pid = os.getpid()
         self._poisoned = False
         self._local = threading.local()
-        self._threads: WeakSet[_Thread] = WeakSet()
+        self._threads: WeakSet[ThreadState] = WeakSet()
         self._opening = threading.Lock()
         self._writer = threading.Lock()
-        self._paused: list[_Thread] = []
+        self._paused: list[ThreadState] = []
 
-    def _local_state(self) -> "_Thread | None":
+    def _local_state(self) -> ThreadState | None:
         return getattr(self._local, "thread", None)
 
-    def _mine(self) -> "_Thread":
+    def _mine(self) -> ThreadState:
         if self._pid != os.getpid():
             self.leave_parents_connections()
         if self._closed:
@@ -259,7 +259,7 @@ class Database:
             return self._opened()
         return mine
 
-    def _opened(self) -> "_Thread":
+    def _opened(self) -> ThreadState:
         if self._poisoned:
             raise StoreUnavailableError(
                 store=str(self.path),
@@ -269,13 +269,13 @@ class Database:
             connection = connect(
                 self.path, busy_timeout_s=self._busy_timeout_s, read_only=self._read_only
             )
-            mine = _Thread(connection)
+            mine = ThreadState(connection)
             self._local.thread = mine
             self._threads.add(mine)
             return mine
 
     @contextmanager
-    def _write(self, mine: "_Thread") -> Generator[apsw.Connection]:
+    def _write(self, mine: ThreadState) -> Generator[apsw.Connection]:
         if mine.depth:
             raise RuntimeError("a write transaction can't begin inside a snapshot")
         if self._read_only:
@@ -314,15 +314,8 @@ class Database:
             connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
 
     @contextmanager
-    def _read(self, mine: "_Thread") -> Generator[apsw.Connection]:
+    def _read(self, mine: ThreadState) -> Generator[apsw.Connection]:
         connection = mine.connection
-        if mine.depth:
-            mine.depth += 1
-            try:
-                yield connection
-            finally:
-                mine.depth -= 1
-            return
         with mine.gate, self._translating():
             try:
                 connection.execute("BEGIN")
@@ -345,49 +338,6 @@ class Database:
 
     def _translating(self) -> AbstractContextManager[None]:
         return translating(store=str(self.path))
-
-
-class _Thread:
-    """One thread's connection and its transaction; dropped, and so closed, with the thread."""
-
-    __slots__ = (
-        "__weakref__",
-        "calls",
-        "connection",
-        "depth",
-        "doom",
-        "gate",
-        "immutable",
-        "writing",
-    )
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-        self.immutable = bool(connection.open_flags & apsw.SQLITE_OPEN_URI)
-        self.depth = 0
-        self.writing = False
-        self.doom: BaseException | None = None
-        """The first error of a joined block."""
-        self.calls: list[Callable[[], None]] = []
-        """What to call after the commit."""
-        self.gate = threading.Lock()
-        """Held while the thread is inside a transaction, or while it must not begin one."""
-
-    def raise_if_doomed(self) -> None:
-        if self.doom is not None:
-            raise self.doom
-
-
-@contextmanager
-def _joined(mine: _Thread) -> Generator[apsw.Connection]:
-    mine.depth += 1
-    try:
-        yield mine.connection
-    except BaseException as error:
-        mine.doom = mine.doom or error
-        raise
-    finally:
-        mine.depth -= 1
 
 
 def _may_not_be_written(path: Path) -> bool:

@@ -26,8 +26,11 @@ _REPLACE = "UPDATE sparse_words_idx SET term = ? WHERE segid = ? AND term = ?"
 
 def forget(connection: apsw.Connection, texts: Iterable[str]) -> None:
     """Let no separator spell a word of these dropped texts that no text has any more."""
+    dropped = list(texts)
+    if not dropped:
+        return
     tokenizer = connection.fts5_tokenizer("porter", ["ascii"])
-    words = sorted({word.encode() for text in texts for word in _words(tokenizer, text)})
+    words = sorted({word.encode() for text in dropped for word in _words(tokenizer, text)})
     if not words:
         return
     _next_word(connection, b"")  # Reading makes FTS5 write down what it was told to forget.

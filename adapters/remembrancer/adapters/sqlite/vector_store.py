@@ -138,21 +138,24 @@ class SqliteVectorStore(VectorStore):
 
     @contextmanager
     def _reading(self) -> Generator[apsw.Connection]:
-        with self._database.read() as connection, self._if_here(connection):
-            yield connection
+        with self._database.read() as connection:
+            try:
+                yield connection
+            except apsw.SQLError as error:
+                self._require_here(connection, error)
+                raise
 
     @contextmanager
     def _writing(self) -> Generator[apsw.Connection]:
-        with self._database.write() as connection, self._if_here(connection):
-            yield connection
-
-    @contextmanager
-    def _if_here(self, connection: apsw.Connection) -> Generator[None]:
-        try:
-            yield
-        except apsw.SQLError as error:
-            if self._tables.exist(connection):
+        with self._database.write() as connection:
+            try:
+                yield connection
+            except apsw.SQLError as error:
+                self._require_here(connection, error)
                 raise
+
+    def _require_here(self, connection: apsw.Connection, error: apsw.SQLError) -> None:
+        if not self._tables.exist(connection):
             raise StoreUnavailableError(
                 store=f"vector index {self._tables.number}",
                 problem="it was dropped; ask which one is active",

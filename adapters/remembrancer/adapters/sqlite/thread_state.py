@@ -1,0 +1,81 @@
+"""One thread's part in a database: its connection, and the transaction it is in."""
+
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import apsw
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class ThreadState:
+    """One thread's connection and its transaction; dropped, and so closed, with the thread."""
+
+    __slots__ = (
+        "__weakref__",
+        "calls",
+        "connection",
+        "depth",
+        "doom",
+        "gate",
+        "immutable",
+        "writing",
+    )
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self.immutable = bool(connection.open_flags & apsw.SQLITE_OPEN_URI)
+        self.depth = 0
+        self.writing = False
+        self.doom: BaseException | None = None
+        """The first error of a joined block."""
+        self.calls: list[Callable[[], None]] = []
+        """What to call after the commit."""
+        self.gate = threading.Lock()
+        """Held while the thread is inside a transaction, or while it must not begin one."""
+
+    def raise_if_doomed(self) -> None:
+        """Raise the first error of a joined block, if there was one."""
+        if self.doom is not None:
+            raise self.doom
+
+
+class Joined:
+    """A block inside the thread's transaction.  Some ten of them make up a write."""
+
+    __slots__ = ("_mine",)
+
+    def __init__(self, mine: ThreadState) -> None:
+        self._mine = mine
+
+    def __enter__(self) -> apsw.Connection:
+        self._mine.depth += 1
+        return self._mine.connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._mine.depth -= 1
+
+
+class JoinedWrite(Joined):
+    """One that writes: if it raises, it dooms the whole."""
+
+    __slots__ = ()
+
+    @override
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        mine = self._mine
+        mine.depth -= 1
+        mine.doom = mine.doom or error
