@@ -48,6 +48,14 @@ def test_the_same_request_gives_the_same_bytes_and_records_nothing(house: House)
     assert len(house.events()) == recorded == 3
 
 
+def test_a_pack_says_whether_the_stage_had_been_selected_before(house: House) -> None:
+    house.memory.remember(an_entry())
+
+    first, again = _pack(house, RULES), _pack(house, RULES, question="something else")
+
+    assert (first.reused_selection, again.reused_selection) == (False, True)
+
+
 def test_another_budget_is_a_further_pack_of_the_same_selection(house: House) -> None:
     house.memory.remember_many([an_entry() for _ in range(5)])
     wide, narrow = _pack(house, RULES), _pack(house, RULES, budget=120)

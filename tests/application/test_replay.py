@@ -157,7 +157,7 @@ def test_each_pack_of_a_stage_can_be_replayed(house: House) -> None:
 def test_a_pack_that_was_never_assembled_is_unknown(house: House, number: int) -> None:
     _pack(house)
 
-    with pytest.raises(UnknownPackError):
+    with pytest.raises(UnknownPackError, match=rf"no pack {number} of .*; there is 1$"):
         _replay(house, pack_number=number)
 
 

@@ -77,14 +77,14 @@ def test_standard_input_must_be_utf8(shell: Shell, stdin: bytes) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["", "--kind", "x"], "NewEntry.text: must not be blank"),
-        (["-"], "NewEntry.text: must not be blank"),
-        (["half \udcff"], "NewEntry.text: holds a lone surrogate"),
-        (["x" * 1_048_577], "NewEntry.text: is longer than 1048576 UTF-8 bytes; split it"),
-        (["x", "--scope", "a//b"], "NewEntry.scope: must be names joined by single slashes"),
+        (["", "--kind", "x"], "text: must not be blank"),
+        (["-"], "text: must not be blank"),
+        (["half \udcff"], "text: holds a lone surrogate"),
+        (["x" * 1_048_577], "text: is longer than 1048576 UTF-8 bytes; split it"),
+        (["x", "--scope", "a//b"], "scope: must be names joined by single slashes"),
         (["x", "--sensitivity", "secret"], "sensitivity: must be one of public, internal"),
         (["x", "--meta", "path"], "--meta: must be key=value"),
-        (["x", "--subject", "a\nb"], "NewEntry.subjects: must not hold control characters"),
+        (["x", "--subject", "a\nb"], "subjects: must not hold control characters"),
     ],
     ids=lambda value: ascii(value)[:40],
 )

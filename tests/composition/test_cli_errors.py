@@ -204,10 +204,10 @@ def test_writing_says_that_it_is_not_allowed(guarded: Shell, command: str) -> No
 
 
 @pytest.mark.parametrize("command", ["recall", "status"])
-def test_an_empty_file_becomes_a_memory_also_by_a_question(shell: Shell, command: str) -> None:
+def test_an_empty_file_is_no_memory_yet(shell: Shell, command: str) -> None:
     (shell.folder / "memory.db").touch()
 
-    assert shell(*COMMANDS[command]).status == 0
+    _refused(shell, COMMANDS[command], status=2, told="make one with `remembrancer init`")
 
 
 @pytest.mark.parametrize("command", ["recall", "replay", "status"])
@@ -222,3 +222,46 @@ def test_a_file_of_an_older_schema_is_brought_up_by_a_question(shell: Shell, com
 
     assert done.status == 0, done
     assert "words" in done.out or command == "status"
+
+
+# -- What a person reads -------------------------------------------------------
+
+
+def test_a_command_cannot_keep_a_memory_in_memory(shell: Shell, command: list[str]) -> None:
+    (shell.folder / "remembrancer.toml").write_text("[store]\nbackend = 'memory'")
+
+    _refused(shell, command, status=2, told="setting store.backend: memory is for a process")
+
+
+@pytest.mark.parametrize("option", ["--tenant", "--owner", "--principal"])
+def test_a_name_that_says_nothing_is_refused_not_replaced(shell: Shell, option: str) -> None:
+    shell("init")
+
+    _refused(shell, ["recall", "words", option, ""], status=2, told="must not be blank")
+
+
+def test_a_folder_in_the_place_of_settings_is_named(shell: Shell, command: list[str]) -> None:
+    _refused(shell, [*command, "--config", "."], status=2, told="setting .: is a folder; name a")
+
+
+def test_wrong_use_is_one_line_where_no_terminal_is(shell: Shell) -> None:
+    done = shell("recall", "x", "--kind", "n" * 200)
+
+    assert f"error: Invalid value for '--kind': '{'n' * 200}' is not one of" in done.err
+
+
+def test_no_help_shows_pictures_in_the_place_of_words(shell: Shell, command: list[str]) -> None:
+    shown = shell(command[0], "--help").out
+
+    assert not [sign for sign in shown if ord(sign) > 0xFFFF]
+
+
+@pytest.mark.parametrize("command", ["init", "remember"])
+def test_a_folder_where_nothing_may_be_made_is_a_matter_of_permissions(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
+
+    _refused(
+        shell, COMMANDS[command], status=1, told="made in this folder; see to the permissions"
+    )

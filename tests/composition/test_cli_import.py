@@ -1,7 +1,13 @@
 """``import`` on the command line."""
 
+from typing import Any
+
 import pytest
 from tests.composition.shell import Shell
+
+from remembrancer.application.import_documents import Progress
+from remembrancer.composition import Remembrancer
+from remembrancer.domain.errors import StoreFullError
 
 DOCUMENT = "# Setup\nInstall it.\n\n## Linux\nUse the package.\n"
 
@@ -163,3 +169,33 @@ def test_a_wrong_label_is_refused_before_anything_is_read(filled: Shell) -> None
 
     assert done.status == 2
     assert filled.json("status")["entries"] == 0
+
+
+@pytest.mark.parametrize("error", [StoreFullError(store="memory.db"), KeyboardInterrupt()])
+def test_an_import_that_breaks_off_says_how_far_it_came(
+    filled: Shell, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def breaks_off(*_: Any, progress: Progress, **__: Any) -> None:
+        progress(1, 2)
+        raise error
+
+    monkeypatch.setattr(Remembrancer, "import_documents", breaks_off)
+
+    done = filled("import", "docs")
+
+    assert done.status == 1
+    assert "1 of 2 files are in; run it again to go on" in done.err
+    assert "nothing was" not in done.err
+
+
+def test_an_import_that_breaks_off_tells_programs_too(
+    filled: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks_off(*_: Any, **__: Any) -> None:
+        raise StoreFullError(store="memory.db")
+
+    monkeypatch.setattr(Remembrancer, "import_documents", breaks_off)
+
+    done = filled("import", "docs", "--json")
+
+    assert "a part may be in; run it again to go on" in done.data["error"]["message"]

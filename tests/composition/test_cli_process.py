@@ -190,7 +190,7 @@ def test_a_folder_that_is_gone_is_no_traceback(shell: Shell) -> None:
     )
 
     assert done.returncode == 2
-    assert done.stderr.startswith("error: setting path:")
+    assert done.stderr.startswith("error: setting store.path:")
 
 
 def test_it_says_which_version_it_is(shell: Shell) -> None:

@@ -94,14 +94,14 @@ def test_core_people_and_the_past_can_be_asked_for(shell: Shell) -> None:
     [
         (["--as-of", "yesterday"], "--as-of: must be a time with its zone"),
         (["--as-of", "2026-01-01T00:00:00"], "--as-of: must be a time with its zone"),
-        (["--as-of", "2026-01-01T00:00:00Z"], "RecallQuery.as_of: goes with kind historical"),
-        (["--kind", "historical"], "RecallQuery.as_of: goes with kind historical"),
-        (["--kind", "people"], "RecallQuery.subjects: must name somebody"),
+        (["--as-of", "2026-01-01T00:00:00Z"], "as_of: goes with kind historical"),
+        (["--kind", "historical"], "as_of: goes with kind historical"),
+        (["--kind", "people"], "subjects: must name somebody"),
         (["--kind", "nope"], "Invalid value for '--kind'"),
-        (["--limit", "0"], "RecallQuery.limit"),
+        (["--limit", "0"], "limit: must be 1 or more"),
         (["--limit", "many"], "Invalid value for '--limit'"),
-        (["--ceiling", "secret"], "sensitivity: must be one of"),
-        (["--scope", "/"], "RecallQuery.scopes: must be names joined"),
+        (["--ceiling", "secret"], "--ceiling: must be one of"),
+        (["--scope", "/"], "scopes: must be names joined"),
         (["--nope"], "No such option: --nope"),
     ],
     ids=str,
@@ -181,16 +181,16 @@ def test_an_earlier_pack_can_be_replayed(filled: Shell) -> None:
     ("arguments", "told"),
     [
         (["--budget", "-1"], "token_budget: must be a whole number from 0"),
-        (["--item", "rules"], "--item: must be LAYER:ID:TEXT"),
-        (["--item", "x:rules:text"], "--item: must be LAYER:ID:TEXT"),
-        (["--item", "²:rules:text"], "--item: must be LAYER:ID:TEXT"),
-        (["--item", "3:rules:text"], "ContextItem.layer"),
-        (["--item", "0::text"], "ContextItem.id"),
-        (["--item", "0:rules:"], "ContextItem.text: must not be blank"),
+        (["--item", "rules"], "--item: must be LAYER:NAME:TEXT"),
+        (["--item", "x:rules:text"], "--item: must be LAYER:NAME:TEXT"),
+        (["--item", "²:rules:text"], "--item: must be LAYER:NAME:TEXT"),
+        (["--item", "3:rules:text"], "--item LAYER: must be 2 or less"),
+        (["--item", "0::text"], "--item NAME: must not be blank"),
+        (["--item", "0:rules:"], "--item TEXT: must not be blank"),
         (["--item", "0:a:@missing.txt"], "can't be read as UTF-8: FileNotFoundError"),
         (["--item", "0:a:@binary"], "can't be read as UTF-8: UnicodeDecodeError"),
         (["--item", "0:a:x", "--item", "1:a:y"], "ids must differ"),
-        (["--item", "0:a:x", "--require", "b"], "--require: no --item has the id b"),
+        (["--item", "0:a:x", "--require", "b"], "--require: no --item has the name b"),
         (["--item", "0:a:" + "x " * 999, "--require", "a", "--budget", "50"], "a"),
     ],
     ids=lambda value: str(value)[:50],
@@ -215,3 +215,56 @@ def test_what_was_never_packed_cannot_be_replayed(filled: Shell, arguments: list
 
     assert done.status == 2
     assert done.data["error"]["type"] in {"UnknownSelectionError", "UnknownPackError"}
+
+
+def test_a_pack_of_a_stage_that_was_selected_before_says_so(filled: Shell) -> None:
+    first = filled.json("pack", "s1", "plan", "invoice")
+
+    again, data = (filled("pack", "s1", "plan", "parrot", *more) for more in ([], ["--json"]))
+
+    assert first["selection_reused"] is False
+    assert data.data["selection_reused"] is True
+    assert "plan of s1 was selected before" in again.err
+
+
+def test_a_pack_number_that_is_not_there_says_which_are(filled: Shell) -> None:
+    for budget in ("400", "200"):
+        filled.json("pack", "s1", "plan", "invoice", "--budget", budget)
+
+    done = filled("replay", "s1", "plan", "--number", "7")
+
+    assert done.status == 2
+    assert "there is no pack 7 of session 's1', stage 'plan'; there is 1 to 2" in done.err
+
+
+def test_a_replay_that_is_not_permitted_hints_at_the_options(filled: Shell) -> None:
+    filled.json("pack", "s1", "plan", "invoice")
+
+    done = filled("replay", "s1", "plan", "--scope", "elsewhere")
+
+    assert done.status == 1
+    assert "give the scopes with --scope" in done.err
+
+
+@pytest.mark.parametrize("question", [[], [" "]], ids=["missing", "blank"])
+@pytest.mark.parametrize("kind", ["deliberate", "automatic"])
+def test_a_kind_that_needs_a_question_says_so(
+    filled: Shell, kind: str, question: list[str]
+) -> None:
+    done = filled("recall", *question, "--kind", kind)
+
+    assert done.status == 2
+    assert done.err.startswith(f"error: question: is missing; kind {kind} needs one")
+    assert filled("recall", "--kind", "core").status == 0
+
+
+def test_rows_are_not_wrapped_where_no_terminal_is(
+    filled: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    words = " ".join(["invoice"] * 20)
+    filled.json("remember", words)
+
+    done = filled("recall", "invoice")
+
+    assert words in done.out

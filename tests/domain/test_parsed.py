@@ -115,7 +115,7 @@ def test_missing_field_is_named(model: type[Parsed], values: dict[str, Any]) -> 
     for field in values:
         rest = {name: value for name, value in values.items() if name != field}
 
-        assert str(_refused(model, rest)) == f"{model.__name__}.{field}: Field required"
+        assert str(_refused(model, rest)) == f"{model.__name__}.{field}: is missing"
 
 
 @pytest.mark.parametrize(("model", "values"), VALID)

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Sequence
+from dataclasses import replace
 
 from remembrancer.application.load import append, load
 from remembrancer.application.ports import (
@@ -72,20 +73,22 @@ class BuildPack:
         """Assemble the stage's pack and record it.
 
         The same request again gives the same bytes and records nothing; another budget or other
-        items give a further pack of the same selection.
+        items give a further pack of the same selection.  ``reused_selection`` says that the
+        stage had been selected before, so that ``query`` decided nothing.
 
         Raises:
             InvalidInputError: two items share an id, or the budget breaks its bounds.
             BudgetTooSmallError: the required items don't fit; nothing was assembled.
         """
         check_request(items, token_budget)
-        committed = self._select.committed(session, stage, query, context)
+        committed, reused = self._select.committed(session, stage, query, context)
         entry_ids = [str(one.entry_id) for one in committed.selection.entries]
         check_request(items, token_budget, entry_ids=entry_ids)
         quotations = self._quote(committed.selection.entries, access_of(query))
         for _ in range(ATTEMPTS):
             try:
-                return self._assemble(committed, items, quotations, token_budget)
+                pack = self._assemble(committed, items, quotations, token_budget)
+                return replace(pack, reused_selection=reused)
             except StaleStreamError:
                 committed = load(self._log, L3Selection, committed.id) or committed
         raise StaleStreamError(committed.id)

@@ -165,5 +165,7 @@ def _record(committed: L3Selection, pack_number: int | None) -> AssembledPack:
         raise InvalidInputError(field="pack_number", problem="must be a whole number")
     if not 1 <= wanted <= len(packs):
         selection = committed.selection
-        raise UnknownPackError(session=selection.session, stage=selection.stage)
+        raise UnknownPackError(
+            session=selection.session, stage=selection.stage, number=wanted, packs=len(packs)
+        )
     return packs[wanted - 1]

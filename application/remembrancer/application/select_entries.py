@@ -55,26 +55,27 @@ class SelectEntries:
         Raises:
             InvalidInputError: the stage was selected for another owner.
         """
-        return self.committed(session, stage, query, context).selection
+        committed, _ = self.committed(session, stage, query, context)
+        return committed.selection
 
     def committed(
         self, session: str, stage: str, query: RecallQuery, context: RecallContext
-    ) -> L3Selection:
-        """As calling, but return the aggregate."""
+    ) -> tuple[L3Selection, bool]:
+        """As calling, but return the aggregate, and whether it had been committed before."""
         key = StageKey(tenant=query.tenant, session=session, stage=stage)
         stream = L3Selection.create_id(key.tenant, key.session, key.stage)
-        known = load(self._log, L3Selection, stream)
+        known, reused = load(self._log, L3Selection, stream), True
         if known is None:
-            known = self._commit(stream, key, query, self._recall(query, context))
+            known, reused = self._commit(stream, key, query, self._recall(query, context))
         if known.selection.owner != query.owner:
             raise InvalidInputError(
                 field="owner", problem="this session and stage belong to another owner"
             )
-        return known
+        return known, reused
 
     def _commit(
         self, stream: UUID, key: StageKey, query: RecallQuery, recalled: Recalled
-    ) -> L3Selection:
+    ) -> tuple[L3Selection, bool]:
         secret = self._randomness.bytes(KEY_BYTES)
         selection = _selection(
             key, query, recalled, self._filter(query), self._sealed(recalled, stream, secret)
@@ -94,8 +95,8 @@ class SelectEntries:
             adopted = load(self._log, L3Selection, stream)
             if adopted is None:
                 raise
-            return adopted
-        return selected
+            return adopted, True
+        return selected, False
 
     def _filter(self, query: RecallQuery) -> Mapping[str, tuple[str, ...]]:
         # Subjects are content, and the log is never rewritten: only their number is kept.

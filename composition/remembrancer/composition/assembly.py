@@ -31,7 +31,7 @@ def embedded(
         StoreError: the file can't be opened; the error says why and what to do.
     """
     if not isinstance(path, str | Path):
-        raise SettingsError(setting="path", problem="must be a string or a Path")
+        raise SettingsError(setting="store.path", problem="must be a string or a Path")
     settings = Settings(store=StoreSettings(path=Path(path)))
     return assembled(
         settings, policy=policy, embedder=embedder, clock=clock, randomness=randomness

@@ -110,7 +110,8 @@ class Remembrancer(Spending):
         """Import Markdown and text files, or folders of them, one entry per section.
 
         Importing again changes nothing, also where an entry was corrected by hand; a section
-        whose file was edited becomes a correction, and one that vanished is reported and kept.  ``progress`` is called with (files done, files found).
+        whose file was edited becomes a correction, and one that vanished is reported and kept.
+        ``progress`` is called with (files done, files found).
 
         Raises:
             UnreadableDocumentError: none of ``roots`` can be read.

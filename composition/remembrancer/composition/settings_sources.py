@@ -47,6 +47,10 @@ def _file(file: Path | None, environment: Mapping[str, str]) -> Path | None:
     named = environment.get(FILE_VARIABLE)
     wanted = file if file is not None else Path(named) if named else None
     if wanted is not None:
+        if wanted.is_dir():
+            raise SettingsError(
+                setting=str(wanted), problem=f"is a folder; name a file in it, such as {FILE_NAME}"
+            )
         if not wanted.is_file():
             raise SettingsError(setting=str(wanted), problem="there is no such settings file")
         return wanted

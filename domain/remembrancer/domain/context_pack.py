@@ -84,6 +84,9 @@ class ContextPack:
     selection: Selection
     differences: tuple[Difference, ...] = ()
     """Of a replay: what isn't as it was when the pack went to the model."""
+    reused_selection: bool = field(default=False, compare=False)
+    """The stage had been selected before: the question was not asked again.  Says how the pack
+    came to be, not what it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

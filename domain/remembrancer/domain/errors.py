@@ -33,7 +33,8 @@
     └── StoreError                    a port could not do its work
         ├── StaleStreamError
         ├── StoreUnavailableError
-        │   └── OutcomeUnknownError   the commit was not confirmed; it may stand
+        │   ├── OutcomeUnknownError   the commit was not confirmed; it may stand
+        │   └── StoreForbiddenError   the system's permissions are against it
         ├── StoreFullError
         ├── StoreReadOnlyError
         ├── StoreCorruptError
@@ -137,12 +138,20 @@ class UnknownSelectionError(RefusedError):
 class UnknownPackError(RefusedError):
     """A selection was committed, but no (such) pack was assembled from it."""
 
-    def __init__(self, *, session: str, stage: str) -> None:
-        super().__init__(
-            f"no pack was assembled for session {session!r}, stage {stage!r}; build one first"
-        )
+    def __init__(self, *, session: str, stage: str, number: int, packs: int) -> None:
+        place = f"session {session!r}, stage {stage!r}"
+        if packs:
+            there = "1" if packs == 1 else f"1 to {packs}"
+            message = f"there is no pack {number} of {place}; there is {there}"
+        else:
+            message = f"no pack was assembled for {place}; build one first"
+        super().__init__(message)
         self.session = session
         self.stage = stage
+        self.number = number
+        """The one that was asked for."""
+        self.packs = packs
+        """How many there are; their numbers begin with 1."""
 
 
 class BudgetTooSmallError(RefusedError):
@@ -279,13 +288,23 @@ class OutcomeUnknownError(StoreUnavailableError):
         )
 
 
+class StoreForbiddenError(StoreUnavailableError):
+    """The system's permissions are against it: waiting doesn't help."""
+
+    retry: ClassVar[Retry] = Retry.NEVER
+
+    def __init__(self, *, store: str, problem: str) -> None:
+        super().__init__(store=store, problem=problem)
+        self.args = (f"{store} {problem}; see to the permissions",)
+
+
 class StoreFullError(StoreError):
     """There is no room left; the transaction was rolled back."""
 
     retry: ClassVar[Retry] = Retry.LATER
 
     def __init__(self, *, store: str) -> None:
-        super().__init__(f"{store} has no room left; free some space, nothing was changed")
+        super().__init__(f"{store} has no room left; free some space and do it again")
         self.store = store
 
 

@@ -115,6 +115,27 @@ class Parsed(BaseModel):
         return cls(**{str(key): value for key, value in values.items()})
 
 
+_PLAIN = (
+    (re.compile(r"^(Value error|Assertion failed), "), ""),
+    (re.compile(r"^Field required$"), "is missing"),
+    (re.compile(r"^\w+ should (be|have|match) "), r"must \1 "),
+    (re.compile(r"^must be a valid "), "must be a "),
+    (re.compile(r"^must be a (integer|object|email)"), r"must be an \1"),
+    (re.compile(r"^must be an integer(, unable to parse .*)?$"), "must be a whole number"),
+    (re.compile(r" after validation, not (more|\d+)$"), ""),
+    (re.compile(r"greater than or equal to (\S+)$"), r"\1 or more"),
+    (re.compile(r"less than or equal to (\S+)$"), r"\1 or less"),
+)
+"""What is said instead of pydantic's standing phrases, one after the other."""
+
+
+def _plain(message: str) -> str:
+    """Return one of pydantic's messages so that it goes on after the name of a field."""
+    for phrase, plain in _PLAIN:
+        message = phrase.sub(plain, message)
+    return message
+
+
 def _refusal(model: type[BaseModel], error: ValidationError) -> InvalidInputError:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     # Keys of a mapping are values from outside: only names of our own fields are shown.
@@ -122,5 +143,5 @@ def _refusal(model: type[BaseModel], error: ValidationError) -> InvalidInputErro
     if first["type"] == "extra_forbidden":
         problem = "unknown field; known are " + ", ".join(model.model_fields)
     else:
-        problem = first["msg"].removeprefix("Value error, ")
+        problem = _plain(first["msg"])
     return InvalidInputError(field=".".join([model.__name__, *known]), problem=problem)

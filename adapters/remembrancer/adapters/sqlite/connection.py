@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from remembrancer.adapters.sqlite import schema
-from remembrancer.domain.errors import SettingsError, StoreUnavailableError
+from remembrancer.domain.errors import SettingsError, StoreForbiddenError, StoreUnavailableError
 
 JOURNAL_KEPT_BYTES = 16 * 1024 * 1024
 """A longer write-ahead log is cut to this after it was checkpointed."""
@@ -70,6 +70,7 @@ def check_path(path: Path) -> None:
 
     Raises:
         SettingsError: it can't.
+        StoreForbiddenError: the system's permissions are against it.
     """
     if str(path) == ":memory:" or "\0" in str(path):
         problem = "is not the name of a file"
@@ -77,11 +78,15 @@ def check_path(path: Path) -> None:
         problem = "is a folder; name a file in it"
     elif not os.path.isdir(path.parent):  # noqa: PTH112  # as above
         problem = "lies in a folder that does not exist; create it first"
+    elif not exists(path) and not os.access(path.parent, os.W_OK | os.X_OK):
+        raise StoreForbiddenError(store=str(path), problem="can't be made in this folder")
+    elif exists(path) and not os.access(path, os.R_OK):
+        raise StoreForbiddenError(store=str(path), problem="may not be read")
     elif not path.is_absolute() and not _has_folder():
         problem = "is relative, and the folder this process works in is gone"
     else:
         return
-    raise SettingsError(setting="path", problem=f"{path} {problem}")
+    raise SettingsError(setting="store.path", problem=f"{path} {problem}")
 
 
 def _has_folder() -> bool:

@@ -100,7 +100,7 @@ def run(arguments: list[str]) -> int:
         out.failed(error)
         return FINDING
     if status == _INTERRUPTED:
-        out.note("interrupted; nothing was left half done")
+        out.note("interrupted: what was committed before stays, the rest was undone")
         return FINDING
     return status if isinstance(status, int) else OK
 

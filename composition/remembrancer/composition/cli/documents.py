@@ -1,12 +1,18 @@
 """The command ``import``."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from remembrancer.application.import_documents import KIND, ImportedSection, ImportReport
+from remembrancer.application.import_documents import (
+    KIND,
+    ImportedSection,
+    ImportReport,
+    Progress,
+)
 from remembrancer.composition.cli.options import (
     AsJson,
     Config,
@@ -15,10 +21,12 @@ from remembrancer.composition.cli.options import (
     Scope,
     SensitivityName,
     Tenant,
+    given,
     opened,
     sensitivity_of,
 )
 from remembrancer.composition.cli.output import Output
+from remembrancer.domain.errors import RemembrancerError, UnreadableDocumentError
 
 
 def import_(
@@ -41,12 +49,12 @@ def import_(
     """
     with opened(db, config, as_json=as_json, new=True) as session:
         who = session.identity
-        with session.out.progress("importing") as progress:
+        with session.out.progress("importing") as bar, _going_on(session.out, bar) as progress:
             report = session.memory.import_documents(
                 paths,
-                tenant=tenant or who.tenant,
-                owner=owner or who.owner,
-                scope=scope or who.scope,
+                tenant=given(tenant, who.tenant),
+                owner=given(owner, who.owner),
+                scope=given(scope, who.scope),
                 sensitivity=sensitivity_of(sensitivity, who.sensitivity),
                 kind=kind,
                 progress=progress,
@@ -57,6 +65,32 @@ def import_(
             _show(session.out, report)
     if report.problems:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _going_on(out: Output, bar: Progress) -> Generator[Progress]:
+    """Yield a progress that remembers how far it came; say so where the import breaks off."""
+    came = [0, 0]
+
+    def progress(done: int, total: int) -> None:
+        came[:] = done, total
+        bar(done, total)
+
+    def hint() -> str:
+        done, total = came
+        so_far = f"{done} of {total} files are in" if done else "a part may be in"
+        return f"{so_far}; run it again to go on"
+
+    try:
+        yield progress
+    except UnreadableDocumentError:
+        raise  # Nothing was begun.
+    except RemembrancerError as error:
+        error.add_note(hint())
+        raise
+    except KeyboardInterrupt:
+        out.note(hint())
+        raise
 
 
 def _show(out: Output, report: ImportReport) -> None:

@@ -13,6 +13,7 @@ from remembrancer.composition.cli.options import (
     Scope,
     SensitivityName,
     Tenant,
+    given,
     opened,
     pairs_of,
     sensitivity_of,
@@ -59,9 +60,9 @@ def remember(
         who = session.identity
         entry_id = session.memory.remember(
             NewEntry(
-                tenant=tenant or who.tenant,
-                owner=owner or who.owner,
-                scope=scope or who.scope,
+                tenant=given(tenant, who.tenant),
+                owner=given(owner, who.owner),
+                scope=given(scope, who.scope),
                 text=text_of(text),
                 kind=kind,
                 sensitivity=sensitivity_of(sensitivity, who.sensitivity),

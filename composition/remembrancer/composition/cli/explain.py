@@ -43,6 +43,7 @@ def pack_data(pack: ContextPack) -> dict[str, Any]:
         "session": pack.session,
         "stage": pack.stage,
         "number": pack.number,
+        "selection_reused": pack.reused_selection,
         "digest": pack.digest,
         "tokens": pack.tokens,
         "token_budget": pack.token_budget,

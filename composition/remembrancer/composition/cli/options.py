@@ -82,8 +82,14 @@ def opened(
 ) -> Generator[Opened]:
     """Open the memory for one command; unless ``new``, the file must be there already."""
     settings = read_settings(db, config, read_only=read_only)
+    if settings.store.backend == "memory":
+        raise SettingsError(
+            setting="store.backend",
+            problem="memory is for a process that stays: a command would forget all as it ends; "
+            "use sqlite here",
+        )
     path = settings.store.path
-    if not new and settings.store.backend == "sqlite" and not path.exists():
+    if not new and _is_missing(path):
         raise SettingsError(
             setting="store.path",
             problem=f"there is no memory at {path}; make one with `remembrancer init`, or name "
@@ -95,6 +101,16 @@ def opened(
 
     with _assembled(settings, read_settings(db, config), reread) as memory:
         yield Opened(memory, settings, Output(as_json=as_json))
+
+
+def _is_missing(path: Path) -> bool:
+    """Say whether no memory is there: no file, or one that nobody has written to."""
+    try:
+        return path.stat().st_size == 0 and not path.with_name(f"{path.name}-wal").exists()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # Opening it says what is wrong.
 
 
 def _assembled(
@@ -110,7 +126,14 @@ def _assembled(
         return assembled(as_configured, reread=reread)
 
 
-def sensitivity_of(name: str | None, default: Sensitivity) -> Sensitivity:
+def given(value: str | None, default: str) -> str:
+    """Return what an option says, also where it says nothing: that is refused, not replaced."""
+    return default if value is None else value
+
+
+def sensitivity_of(
+    name: str | None, default: Sensitivity, *, option: str = "--sensitivity"
+) -> Sensitivity:
     """Read a sensitivity from the command line."""
     if name is None:
         return default
@@ -118,7 +141,7 @@ def sensitivity_of(name: str | None, default: Sensitivity) -> Sensitivity:
         return Sensitivity(name.lower())
     except ValueError:
         known = ", ".join(level.value for level in Sensitivity)
-        raise InvalidInputError(field="sensitivity", problem=f"must be one of {known}") from None
+        raise InvalidInputError(field=option, problem=f"must be one of {known}") from None
 
 
 def text_of(text: str) -> str:

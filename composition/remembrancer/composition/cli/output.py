@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from remembrancer.application.remember import Progress as OnProgress
-from remembrancer.domain.errors import RemembrancerError
+from remembrancer.domain.errors import InvalidInputError, RemembrancerError
 from remembrancer.domain.fences import escaped
 
 PREVIEW_CHARACTERS = 160
@@ -25,8 +26,19 @@ WHOLE_COLUMNS = frozenset({"#", "entry", "id"})
 """Columns that are never wrapped: an id is there to be copied."""
 
 
+_WIDE = 10_000
+"""Columns where no terminal is: a program, or a file, gets each row on one line."""
+_CLASS = re.compile(r"^[A-Z]\w*\.")
+"""The value object in a field such as ``RecallQuery.limit``: nothing that a person typed."""
+
+
 class _Console(Console):
-    """A console that leaves a broken pipe to the command line."""
+    """A console that leaves a broken pipe to the command line, and wraps for people only."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = _WIDE
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -84,18 +96,25 @@ class Output:
         """Show what was wrong and what to do."""
         if self.as_json:
             fields = {name: value for name, value in vars(error).items() if name[0] != "_"}
-            report = {"type": type(error).__name__, "message": str(error), "retry": error.retry}
+            report = {"type": type(error).__name__, "message": _said(error), "retry": error.retry}
             self.data({"error": {**report, "fields": fields}})
         else:
-            self._err.print(f"[bold red]error:[/] {escape(str(error))}", emoji=False)
+            shown = escape(_said(error))
+            self._err.print(f"[bold red]error:[/] {shown}", emoji=False, soft_wrap=True)
 
     def wrong_use(self, error: Any) -> None:
         """Show which option or argument was wrong; ``error`` is one of Click's."""
+        if hasattr(error, "message"):  # Typer leaves a word of pydantic's in it.
+            error.message = error.message.removeprefix("Value error, ")
         if self.as_json:
             report = {"type": type(error).__name__, "message": error.format_message()}
             self.data({"error": {**report, "retry": "never", "fields": {}}})
-        else:
+        elif self._err.is_terminal:
             error.show()
+        else:
+            call = getattr(error, "ctx", None)
+            usage = f"{call.get_usage()}\n" if call is not None else ""
+            sys.stderr.write(f"{usage}error: {error.format_message()}\n")
 
     def flush(self) -> None:
         """Write out what is still held back, while a broken pipe can be answered."""
@@ -129,6 +148,14 @@ class Output:
         with Progress(*columns, console=self._err, disable=hidden, transient=True) as bar:
             task = bar.add_task(what, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _said(error: RemembrancerError) -> str:
+    """Return the message in the words of who typed the command, with what was noted on the way."""
+    message = str(error)
+    if isinstance(error, InvalidInputError):
+        message = _CLASS.sub("", message)
+    return "; ".join([message, *getattr(error, "__notes__", ())])
 
 
 def _table(title: str) -> Table:

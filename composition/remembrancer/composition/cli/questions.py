@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from remembrancer.application.quote import NO_LONGER_PERMITTED
 from remembrancer.composition.cli.explain import (
     explain_pack,
     explain_recall,
@@ -23,6 +24,7 @@ from remembrancer.composition.cli.options import (
     Principal,
     Scopes,
     Tenant,
+    given,
     opened,
     sensitivity_of,
     text_of,
@@ -51,6 +53,8 @@ Explain = Annotated[
 SparseOnly = Annotated[bool, typer.Option("--sparse", help="By keywords alone.")]
 
 
+_PARTS = {"layer": "LAYER", "id": "NAME", "text": "TEXT"}
+"""Fields of an item, as they are called in ``--item``."""
 _LAYER = re.compile(r"[0-9]{1,3}")
 
 
@@ -85,7 +89,12 @@ def recall(
             "as_of": as_of,
             "sparse": sparse,
         }
-        query = query_of(session, text_of(question), asked)
+        text = text_of(question)
+        if kind is not RecallKind.CORE and not (text.strip() or subject):
+            raise InvalidInputError(
+                field="question", problem=f"is missing; kind {kind} needs one (core lists without)"
+            )
+        query = query_of(session, text, asked)
         found = session.memory.recall(query, context_of(session))
         if as_json:
             session.out.data(recalled_data(found))
@@ -109,10 +118,11 @@ def pack(
     budget: Annotated[int, typer.Option("--budget", help="Tokens the pack may have.")] = 2000,
     item: Annotated[
         list[str] | None,
-        typer.Option("--item", help="LAYER:ID:TEXT, or LAYER:ID:@FILE; layers 0 to 2."),
+        # Not LAYER:ID:TEXT, which Rich would show with a picture in the place of ":ID:".
+        typer.Option("--item", help="LAYER:NAME:TEXT, or LAYER:NAME:@FILE; layers 0 to 2."),
     ] = None,
     require: Annotated[
-        list[str] | None, typer.Option("--require", help="Id of an item that must be in.")
+        list[str] | None, typer.Option("--require", help="Name of an item that must be in.")
     ] = None,
     kind: Kind = RecallKind.DELIBERATE,
     limit: Limit = 10,
@@ -159,6 +169,11 @@ def pack(
             f"\npack {built.number} of {session_id}/{stage}: {built.tokens} of "
             f"{built.token_budget} tokens, digest {built.digest}"
         )
+        if built.reused_selection:
+            session.out.note(
+                f"{stage} of {session_id} was selected before: it keeps those entries, and the "
+                "question decided nothing. Take another stage to ask anew."
+            )
         if explain:
             explain_pack(session.out, built)
 
@@ -187,10 +202,10 @@ def replay(
         again = session.memory.replay(
             session_id,
             stage,
-            tenant=tenant or who.tenant,
-            principal=principal or who.principal,
+            tenant=given(tenant, who.tenant),
+            principal=given(principal, who.principal),
             scopes=tuple(scope or (who.scope,)),
-            read_ceiling=sensitivity_of(ceiling, who.read_ceiling),
+            read_ceiling=sensitivity_of(ceiling, who.read_ceiling, option="--ceiling"),
             pack_number=number,
         )
         if as_json:
@@ -201,6 +216,11 @@ def replay(
                 session.out.line(f"differs: {one.id}: {one.reason}", style="yellow")
             same = "differs from" if again.differences else "is"
             session.out.note(f"\npack {again.number} {same} what was sent; digest {again.digest}")
+            if any(one.reason == NO_LONGER_PERMITTED for one in again.differences):
+                session.out.note(
+                    "Something isn't permitted to this reader: give the scopes with --scope, and "
+                    "how far to read with --ceiling, as they were for the pack."
+                )
             if explain:
                 explain_pack(session.out, again)
     if again.differences:
@@ -217,11 +237,11 @@ def query_of(session: Opened, question: str, asked: dict[str, Any]) -> RecallQue
     who = session.identity
     selection = CandidateSelection.LEGACY if asked["sparse"] else CandidateSelection.HYBRID
     return RecallQuery(
-        tenant=asked["tenant"] or who.tenant,
-        owner=asked["owner"] or who.owner,
-        principal=asked["principal"] or who.principal,
+        tenant=given(asked["tenant"], who.tenant),
+        owner=given(asked["owner"], who.owner),
+        principal=given(asked["principal"], who.principal),
         scopes=tuple(asked["scope"] or (who.scope,)),
-        read_ceiling=sensitivity_of(asked["ceiling"], who.read_ceiling),
+        read_ceiling=sensitivity_of(asked["ceiling"], who.read_ceiling, option="--ceiling"),
         question=question,
         subjects=tuple(asked["subject"] or ()),
         kind=asked["kind"],
@@ -262,16 +282,20 @@ def _items(given: list[str], required: set[str]) -> list[ContextItem]:
         layer, _, rest = one.partition(":")
         item_id, colon, text = rest.partition(":")
         if not colon or not _LAYER.fullmatch(layer):
-            raise InvalidInputError(field="--item", problem="must be LAYER:ID:TEXT")
+            raise InvalidInputError(field="--item", problem="must be LAYER:NAME:TEXT")
         if text.startswith("@"):
             text = _file_text(Path(text[1:]))
-        items.append(
-            ContextItem(layer=int(layer), id=item_id, text=text, required=item_id in required)
-        )
+        try:
+            items.append(
+                ContextItem(layer=int(layer), id=item_id, text=text, required=item_id in required)
+            )
+        except InvalidInputError as error:
+            part = _PARTS.get(error.field.rpartition(".")[2], "")
+            raise InvalidInputError(field=f"--item {part}", problem=error.problem) from None
     unknown = required - {item.id for item in items}
     if unknown:
         raise InvalidInputError(
-            field="--require", problem=f"no --item has the id {', '.join(sorted(unknown))}"
+            field="--require", problem=f"no --item has the name {', '.join(sorted(unknown))}"
         )
     return items
 

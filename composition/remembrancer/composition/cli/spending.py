@@ -17,6 +17,7 @@ from remembrancer.composition.cli.options import (
     Principal,
     Scopes,
     Tenant,
+    given,
     opened,
     text_of,
 )
@@ -75,8 +76,8 @@ def prepare(
                 report = session.memory.prepare(
                     queries,
                     context_of(session),
-                    tenant=tenant or session.identity.tenant,
-                    owner=owner or session.identity.owner,
+                    tenant=given(tenant, session.identity.tenant),
+                    owner=given(owner, session.identity.owner),
                 )
         except NotAdmittedError as error:
             # Nothing wrong with the command: the gates aren't open (yet).
@@ -103,7 +104,7 @@ def spend(
     if call.invoked_subcommand is not None:
         return
     with opened(db, config, as_json=as_json, read_only=True) as session:
-        who = tenant or session.identity.tenant
+        who = given(tenant, session.identity.tenant)
         days = session.memory.spend(tenant=who, owner=owner, since=since)
         if as_json:
             session.out.data([_day_data(day) for day in days])
@@ -138,8 +139,8 @@ def reconcile(
     with opened(db, config, as_json=as_json) as session:
         known = session.memory.reconcile(
             _uuid(reservation),
-            tenant=tenant or session.identity.tenant,
-            owner=owner or session.identity.owner,
+            tenant=given(tenant, session.identity.tenant),
+            owner=given(owner, session.identity.owner),
             charged_quanta=charged,
             evidence=evidence,
             by=by,
