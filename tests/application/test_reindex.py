@@ -1,6 +1,6 @@
 """Reindexing: built beside, switched in one step, resumed where it stopped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -208,16 +208,24 @@ def test_what_that_process_writes_gets_its_vector_from_the_next_reindexing(
 
 
 class _Switching(HashingEmbedder):
-    """While it embeds a question, another process finishes its reindexing."""
+    """While it embeds, another process finishes its reindexing."""
 
     switch: Callable[[], Any] | None = None
 
     @override
     def embed_query(self, text: str) -> Vector | None:
+        self._let_others_switch()
+        return super().embed_query(text)
+
+    @override
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        self._let_others_switch()
+        return super().embed_documents(texts)
+
+    def _let_others_switch(self) -> None:
         switch, self.switch = self.switch, None
         if switch is not None:
             switch()
-        return super().embed_query(text)
 
 
 def test_a_switch_between_question_and_answer_mixes_nothing(tmp_path: Path) -> None:
@@ -235,6 +243,33 @@ def test_a_switch_between_question_and_answer_mixes_nothing(tmp_path: Path) -> N
         assert found.embedding_tuple == NEW.embedding_tuple
         assert found.mode is RecallMode.HYBRID
         assert found.entries[0].ranks.dense_score == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("when", ["before it is embedded", "while it is embedded"])
+def test_an_entry_gets_its_vector_through_a_switch(tmp_path: Path, when: str) -> None:
+    path = tmp_path / "memory.db"
+    embedder = _Switching()
+    with (
+        open_house(path, embedders=(embedder, NEW)) as house,
+        open_house(path, embedders=(OLD, NEW)) as other,
+    ):
+        first = house.memory.remember(an_entry("invoice one two"))
+
+        def switch() -> None:
+            other.memory.reindex(to=NEW.embedding_tuple, drop_retired=True)
+
+        if when == "before it is embedded":
+            switch()
+        else:
+            embedder.switch = switch
+        house.memory.remember(an_entry("invoice"))
+        other.memory.reindex(to=OLD.embedding_tuple, drop_retired=True)
+        embedder.switch = switch
+        house.memory.correct(first, text="invoice corrected", reason="edited")
+
+        found = house.memory.recall(a_query("invoice"), a_context())
+        assert found.embedding_tuple == NEW.embedding_tuple
+        assert_agreement(house.store)
 
 
 # -- Words -------------------------------------------------------------------
