@@ -56,6 +56,8 @@ def test_ranked_recall_is_eligible(kind: str) -> None:
         ({"candidate_selection": "legacy"}, QueryReason.LEGACY_CANDIDATE_SELECTION),
         ({"question": ""}, QueryReason.EMPTY_QUESTION),
         ({"question": " \n\u3000"}, QueryReason.EMPTY_QUESTION),
+        ({"question": "\u200b \u2060\ufeff\u202e"}, QueryReason.EMPTY_QUESTION),
+        ({"question": "\x00\x1b"}, QueryReason.EMPTY_QUESTION),
         ({"question": "", "subjects": ["Ana"]}, QueryReason.EMPTY_QUESTION),
     ],
     ids=str,

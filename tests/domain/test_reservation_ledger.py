@@ -332,6 +332,16 @@ def test_a_settlement_that_raises_or_is_no_amount_is_refused(desk: Desk, quanta:
     assert desk.ledger.totals(DAY).quanta == 40
 
 
+@pytest.mark.parametrize("usage", [0, -1, True, 7.0, float("nan"), "7", None])
+def test_usage_that_is_no_number_of_tokens_lowers_nothing(desk: Desk, usage: Any) -> None:
+    desk.admit(ONE, quanta=40)
+
+    with pytest.raises(InvalidInputError):
+        desk.settle(ONE, quanta=7, usage=usage)
+
+    assert desk.ledger.totals(DAY).quanta == 40
+
+
 def test_settling_again_alike_changes_nothing(desk: Desk) -> None:
     desk.admit(ONE)
     settled = desk.settle(ONE, quanta=7, usage=90)

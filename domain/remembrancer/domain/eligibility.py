@@ -104,13 +104,18 @@ def ineligibility(query: RecallQuery, *, tenant: str, owner: str) -> QueryOutcom
         reason = QueryReason.KIND
     elif query.candidate_selection is CandidateSelection.LEGACY:
         reason = QueryReason.LEGACY_CANDIDATE_SELECTION
-    elif not query.question.strip():
+    elif not _shows_anything(query.question):
         reason = QueryReason.EMPTY_QUESTION
     if reason is not None:
         return QueryOutcome(status=QueryStatus.INELIGIBLE, reason=reason)
     if len(canonical_query_text(query).encode()) > QUERY_TEXT_BYTES_MAX:
         return QueryOutcome(status=QueryStatus.WITHHELD, reason=QueryReason.TOO_LONG)
     return None
+
+
+def _shows_anything(question: str) -> bool:
+    # Controls and what nobody sees ask for nothing, and would be paid for like a question.
+    return any(sign.isprintable() and not sign.isspace() for sign in question)
 
 
 def effective_sensitivity(floor: Sensitivity, *classifications: Sensitivity) -> Sensitivity:

@@ -19,6 +19,7 @@ from uuid import UUID
 from eventsourcing.domain import Aggregate
 
 from remembrancer.domain.bounds import LEASE_S
+from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.identity import stream_id
 from remembrancer.domain.money import UtcDay, as_utc, utc_day
 from remembrancer.domain.reservation import (
@@ -175,7 +176,10 @@ class ReservationLedger(Aggregate):
             ReservationUnknownError: it is unknown, or its lease has run out; nothing changes.
             ReservationNotPendingError: it was never admitted, or has ended with another charge.
             ChargeNotLoweredError: the charge is above what was reserved, or under 1.
+            InvalidInputError: the usage isn't a whole number from 1 on, so it proves nothing.
         """
+        if type(usage_tokens) is not int or usage_tokens < 1:
+            raise InvalidInputError(field="usage_tokens", problem="must be 1 or more")
         at = self.not_before(at)
         known = self._known(reservation_id, earlier)
         if known is None or known.state is ReservationState.RECONCILED:
