@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from tests.composition.shell import Shell
 
+from remembrancer.composition.cli.gate_words import in_words
 from remembrancer.domain.gate import GATES, Gate
+from remembrancer.domain.release import GateProblem, GateReason
 
 TOML = """
 [provider]
@@ -87,6 +89,63 @@ def test_run_without_room_for_a_request_fails_and_says_why(configured: Shell) ->
 
 def test_run_without_a_provider_is_wrong_use(shell: Shell) -> None:
     assert shell("gates", "run").status == 2
+
+
+@pytest.mark.parametrize("command", [("gates",), ("gates", "run"), ("prepare", "a question")])
+def test_without_a_provider_it_says_which_sections_to_add(
+    shell: Shell, command: tuple[str, ...]
+) -> None:
+    shell("init")
+
+    done = shell(*command)
+
+    told = " ".join((done.out + done.err).split())
+    assert "add the sections provider, pricing, ceilings and egress" in told
+
+
+def test_beside_each_code_stands_what_to_do(
+    configured: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+
+    done = configured("gates")
+
+    assert done.out.count("no_evidence: run `remembrancer gates run`") == 10
+    assert "no_evidence: see `remembrancer gates template retrieval_quality`" in done.out
+
+
+def test_a_figure_out_of_bounds_names_the_bounds() -> None:
+    problem = GateProblem(reason=GateReason.FIGURE_OUT_OF_BOUNDS, figure="corrections")
+
+    told = in_words(Gate.CORRECTION_AND_ERASURE, [problem])
+
+    assert told.startswith("figure_out_of_bounds: corrections: must be at least ")
+
+
+@pytest.mark.parametrize(
+    ("url", "entry"),
+    [
+        ("http://127.0.0.1:9/v1", "http://127.0.0.1:9"),
+        ("https://other.example.com/v1", "other.example.com"),
+        ("https://eu.example.com:8443/v1", "eu.example.com:8443"),
+    ],
+)
+def test_a_provider_that_is_not_allowed_is_told_with_the_entry_to_write(
+    shell: Shell, url: str, entry: str
+) -> None:
+    settings = TOML.replace("https://eu.example.com/v1", url)
+    settings = settings.replace('["eu.example.com"]', '["eu.example.com", "127.0.0.1"]')
+    (shell.folder / "remembrancer.toml").write_text(settings)
+
+    problem = shell("gates", "--json").data["problem"]
+
+    assert problem == f'setting egress.allowed_hosts: must hold "{entry}", where the provider is'
+
+
+def test_where_evidence_was_written_can_be_copied(configured: Shell) -> None:
+    done = configured("gates", "run", "--gate", "cache_bounds")
+
+    assert [line for line in done.out.splitlines() if (configured.folder / line).is_file()]
 
 
 @pytest.mark.parametrize("command", [("run", "--gate", "all"), ("template", "all"), ("open",)])

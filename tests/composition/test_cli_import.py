@@ -135,6 +135,16 @@ def test_when_nothing_can_be_read_it_is_wrong_use(shell: Shell, extra: list[str]
     assert "check the path" in done.err
 
 
+def test_files_of_other_kinds_are_counted_and_what_is_read_is_named(filled: Shell) -> None:
+    for name in ("a.rst", "b.pdf", ".hidden"):
+        (filled.folder / "docs" / name).write_text("words")
+
+    done, data = filled("import", "docs"), filled.json("import", "docs")
+
+    assert "2 files of other kinds were left out; .md, .markdown" in done.out
+    assert data["skipped"] == 2
+
+
 def test_one_missing_path_beside_a_good_one_is_a_finding(filled: Shell) -> None:
     done = filled("import", "docs", "missing", "--json")
 

@@ -114,6 +114,8 @@ class ImportReport:
     vanished: tuple[ImportedSection, ...]
     """Entries of an earlier import whose section is no longer there."""
     problems: tuple[UnreadableDocumentError, ...]
+    skipped: int
+    """Files in the folders that aren't documents, by their suffix."""
 
 
 class ImportDocuments:
@@ -321,6 +323,7 @@ class _Run:
             erased=tuple(self.erased),
             vanished=tuple(vanished),
             problems=tuple(self.problems),
+            skipped=sum(found.skipped for found in self.found),
         )
 
 

@@ -29,11 +29,17 @@ from remembrancer.composition.settings import (
     Settings,
 )
 from remembrancer.domain.configuration import Configuration, Egress, Provider
-from remembrancer.domain.destination import Destination
+from remembrancer.domain.destination import DEFAULT_PORTS, Destination
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.errors import SettingsError
 from remembrancer.domain.money import Pricing
 from remembrancer.domain.reservation import Ceilings
+
+
+NO_PROVIDER = (
+    "no provider is configured; add the sections provider, pricing, ceilings and egress, as the "
+    'README shows under "Remote embeddings"'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +61,7 @@ class RemoteSettings:
         parts = (settings.provider, settings.pricing, settings.ceilings, settings.egress)
         provider, pricing, ceilings, egress = parts
         if provider is None or pricing is None or ceilings is None or egress is None:
-            raise SettingsError(setting="provider", problem="no provider is configured")
+            raise SettingsError(setting="provider", problem=NO_PROVIDER)
         return cls(provider=provider, pricing=pricing, ceilings=ceilings, egress=egress)
 
 
@@ -80,11 +86,17 @@ def guards_of(remote: RemoteSettings, *, warm: bool = False) -> LocalGuards:
 
 
 def configuration_of(remote: RemoteSettings, guards: Guards) -> Configuration:
-    """Return what is admitted, or not, as a whole."""
-    hosts = (
-        Destination.parse(one if "://" in one else f"https://{one}").host
+    """Return what is admitted, or not, as a whole.
+
+    Raises:
+        SettingsError: the provider isn't among the allowed hosts, to scheme and port.
+        InvalidInputError: its parts don't fit together.
+    """
+    allowed = [
+        Destination.parse(one if "://" in one else f"https://{one}")
         for one in remote.egress.allowed_hosts
-    )
+    ]
+    _require_allowed(Destination.parse(remote.provider.url), allowed)
     return Configuration(
         provider=Provider(
             url=remote.provider.url,
@@ -105,11 +117,21 @@ def configuration_of(remote: RemoteSettings, guards: Guards) -> Configuration:
         ),
         egress=Egress(
             allowed_regions=remote.egress.allowed_regions,
-            allowed_hosts=tuple(hosts),
+            allowed_hosts=tuple(one.host for one in allowed),
             guard_rule_sets=guards.rule_sets,
             guards_digest=guards.digest,
         ),
     )
+
+
+def _require_allowed(provider: Destination, allowed: list[Destination]) -> None:
+    """See now what the residency rules would refuse at the first request."""
+    if provider.origin not in {one.origin for one in allowed}:
+        entry = provider.origin.removesuffix(f":{DEFAULT_PORTS[provider.scheme]}")
+        entry = entry.removeprefix("https://")
+        raise SettingsError(
+            setting="egress.allowed_hosts", problem=f'must hold "{entry}", where the provider is'
+        )
 
 
 def _authorities_digest(provider: ProviderSettings) -> str | None:

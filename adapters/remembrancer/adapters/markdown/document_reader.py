@@ -48,9 +48,13 @@ class FileDocumentReader(DocumentReader):
         if not is_folder:
             one = DocumentFile(path=resolved.name, file=resolved)
             return FoundDocuments(root=folder.as_posix(), files=(one,), is_folder=False)
-        files, problems = _walk(folder)
+        files, problems, skipped = _walk(folder)
         return FoundDocuments(
-            root=folder.as_posix(), files=tuple(files), is_folder=True, problems=tuple(problems)
+            root=folder.as_posix(),
+            files=tuple(files),
+            is_folder=True,
+            problems=tuple(problems),
+            skipped=skipped,
         )
 
     @override
@@ -62,9 +66,10 @@ class FileDocumentReader(DocumentReader):
         return _cut(document.path, text)
 
 
-def _walk(folder: Path) -> tuple[list[DocumentFile], list[UnreadableDocumentError]]:
+def _walk(folder: Path) -> tuple[list[DocumentFile], list[UnreadableDocumentError], int]:
     files: list[DocumentFile] = []
     problems: list[UnreadableDocumentError] = []
+    skipped = 0
 
     def unlisted(cause: OSError) -> None:
         problems.append(_refused_by_system(_relative(str(cause.filename), folder), cause))
@@ -73,7 +78,10 @@ def _walk(folder: Path) -> tuple[list[DocumentFile], list[UnreadableDocumentErro
     for here, below, names in os.walk(folder, onerror=unlisted):
         below[:] = [name for name in below if not name.startswith(".")]
         for name in names:
-            if name.startswith(".") or not _is_document(name):
+            if name.startswith("."):
+                continue
+            if not _is_document(name):
+                skipped += 1
                 continue
             path = _relative(os.path.join(here, name), folder)  # noqa: PTH118 -- os.walk's strings
             if _is_unicode(path):
@@ -81,7 +89,7 @@ def _walk(folder: Path) -> tuple[list[DocumentFile], list[UnreadableDocumentErro
             else:
                 problems.append(_bad_name(path))
     files.sort(key=lambda found: found.path.split("/"))
-    return files, problems
+    return files, problems, skipped
 
 
 def _text(document: DocumentFile) -> str:

@@ -46,6 +46,8 @@ class FoundDocuments:
     """Whether all of ``root`` was asked for, or one file of it."""
     problems: tuple[UnreadableDocumentError, ...] = ()
     """Folders that couldn't be listed, names that can't be kept."""
+    skipped: int = 0
+    """How many files were left out for their suffix; hidden ones aren't counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

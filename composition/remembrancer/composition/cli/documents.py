@@ -29,6 +29,9 @@ from remembrancer.composition.cli.output import Output
 from remembrancer.domain.errors import RemembrancerError, UnreadableDocumentError
 
 
+_READ = ".md, .markdown, .mdown, .mkd, .txt and .text"
+
+
 def import_(
     paths: Annotated[list[Path], typer.Argument(help="Markdown and text files, or folders.")],
     kind: Annotated[str, typer.Option("--kind", help="Kind of the entries.")] = KIND,
@@ -99,6 +102,8 @@ def _show(out: Output, report: ImportReport) -> None:
         f"{report.unchanged} unchanged, {len(report.vanished)} vanished, "
         f"{len(report.problems)} files not read."
     )
+    if report.skipped:
+        out.line(f"{report.skipped} files of other kinds were left out; {_READ} are read.")
     if report.corrected:
         out.table("Corrected", ("entry", "path", "heading"), _rows(report.corrected))
     if report.replaced_by_hand:
@@ -130,6 +135,7 @@ def _data(report: ImportReport) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "vanished": _sections_data(report.vanished),
         "erased": _sections_data(report.erased),
+        "skipped": report.skipped,
         "problems": [
             {"path": str(one.path), "fault": str(one.fault), "problem": one.problem}
             for one in report.problems

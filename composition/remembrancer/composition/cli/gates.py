@@ -109,11 +109,18 @@ def template(
 
 
 def _show(out: Output, report: "GatesReport") -> None:
+    from remembrancer.composition.cli.gate_words import in_words  # noqa: PLC0415  # only here
+
+    def why(status: "GateStatus") -> str:
+        if status.is_met:
+            return status.evidence[0].at.isoformat(timespec="seconds")
+        return in_words(status.gate, status.problems)
+
     met = len(report.gates) - len(report.pending)
     out.table(
         f"{met} of {len(report.gates)} gates are met",
         ("", "gate", "why, or since when"),
-        [("ok" if one.is_met else "--", one.gate.value, _why(one)) for one in report.gates],
+        [("ok" if one.is_met else "--", one.gate.value, why(one)) for one in report.gates],
     )
     if report.problem:
         out.line(report.problem)
@@ -121,12 +128,6 @@ def _show(out: Output, report: "GatesReport") -> None:
         out.line(f"No evidence: {one.name}: {one.problem}", style="yellow")
     if report.configuration_digest:
         out.note(f"Configuration {report.configuration_digest}, {report.mechanism_version}.")
-
-
-def _why(status: "GateStatus") -> str:
-    if status.is_met:
-        return status.evidence[0].at.isoformat(timespec="seconds")
-    return ", ".join(map(str, status.problems))
 
 
 def _report_data(report: "GatesReport") -> dict[str, Any]:
@@ -159,18 +160,22 @@ def _report_data(report: "GatesReport") -> dict[str, Any]:
 
 
 def _show_outcomes(out: Output, outcomes: "list[CheckOutcome]", outside: "list[Gate]") -> None:
-    from remembrancer.composition.gate_checks.template import HOW  # noqa: PLC0415  # only here
+    from remembrancer.composition.cli.gate_words import in_words  # noqa: PLC0415  # only here
+    from remembrancer.composition.gate_checks.template import HOW  # noqa: PLC0415  # as above
 
     rows = [
         (
             "ok" if one.is_met else "!!",
             one.gate.value,
-            one.failure or ", ".join(map(str, one.problems)) or f"{one.document}",
+            one.failure or in_words(one.gate, one.problems),
         )
         for one in outcomes
     ]
     if rows:
-        out.table("Checked", ("", "gate", "evidence, or what is wrong"), rows)
+        out.table("Checked", ("", "gate", "what is wrong"), rows)
+    for one in outcomes:
+        if one.document is not None:  # Outside the table, so that it can be copied.
+            out.line(f"{one.document}")
     for gate in outside:
         out.line(f"{gate.value} needs evidence from outside. {HOW[gate]}")
         out.line(f"  `remembrancer gates template {gate.value}` writes a document to fill in.")

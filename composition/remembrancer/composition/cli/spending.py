@@ -81,6 +81,12 @@ def prepare(
                 )
         except NotAdmittedError as error:
             # Nothing wrong with the command: the gates aren't open (yet).
+            if session.settings.provider is None:
+                from remembrancer.composition.remote import (  # noqa: PLC0415  # loads much
+                    NO_PROVIDER,
+                )
+
+                error.add_note(NO_PROVIDER)
             session.out.error(error)
             raise typer.Exit(1) from None
         _show_report(session.out, report)
