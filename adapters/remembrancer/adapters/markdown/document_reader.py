@@ -28,6 +28,7 @@ _BOM = "\ufeff"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_PLEASE = "isn't UTF-8 text; save it as UTF-8 and import again"
 _NUL = b"\x00"
+_OUTSIDE = "is a link that leads out of the folder; name what it leads to, if you want it"
 
 
 class FileDocumentReader(DocumentReader):
@@ -84,10 +85,12 @@ def _walk(folder: Path) -> tuple[list[DocumentFile], list[UnreadableDocumentErro
                 skipped += 1
                 continue
             path = _relative(os.path.join(here, name), folder)  # noqa: PTH118 -- os.walk's strings
-            if _is_unicode(path):
-                files.append(DocumentFile(path=path, file=Path(here, name)))
-            else:
+            if not _is_unicode(path):
                 problems.append(_bad_name(path))
+            elif _leads_outside(Path(here, name), folder):
+                problems.append(_problem(path, DocumentFault.OUTSIDE, _OUTSIDE))
+            else:
+                files.append(DocumentFile(path=path, file=Path(here, name)))
     files.sort(key=lambda found: found.path.split("/"))
     return files, problems, skipped
 
@@ -149,6 +152,11 @@ def _cut(path: str, text: str) -> Document:
 
 def _is_document(name: str) -> bool:
     return PurePath(name).suffix.lower() in MARKDOWN_SUFFIXES | TEXT_SUFFIXES
+
+
+def _leads_outside(file: Path, folder: Path) -> bool:
+    # A folder from elsewhere may hold a link to anything that this process may read.
+    return file.is_symlink() and folder not in Path(os.path.realpath(file)).parents
 
 
 def _is_unicode(path: str) -> bool:

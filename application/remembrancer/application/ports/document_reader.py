@@ -18,6 +18,9 @@ class DocumentFault(StrEnum):
     """A pipe, a socket or a device."""
     BAD_NAME = "bad_name"
     """Its name isn't valid Unicode."""
+    OUTSIDE = "outside"
+    """A link in a folder that leads out of it: whoever made the folder would choose what is
+    read."""
     EMPTY = "empty"
     BINARY = "binary"
     NOT_UTF8 = "not_utf8"

@@ -110,6 +110,36 @@ class DocumentReaderContract(ABC):
         assert [file.path for file in found.files] == [f"a{self.suffix}", f"self{self.suffix}"]
         assert [one.fault for some in problems for one in some] == [DocumentFault.UNREADABLE]
 
+    def test_a_link_that_leads_out_of_the_folder_is_a_problem_of_its_own(
+        self, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "given"
+        folder.mkdir()
+        (tmp_path / f"secret{self.suffix}").write_text("text")
+        (folder / f"real{self.suffix}").write_text("text")
+        (folder / f"inside{self.suffix}").symlink_to(folder / f"real{self.suffix}")
+        (folder / f"outside{self.suffix}").symlink_to(f"../secret{self.suffix}")
+
+        found = self.reader().find(folder)
+
+        assert [file.path for file in found.files] == [
+            f"inside{self.suffix}",
+            f"real{self.suffix}",
+        ]
+        assert [(one.path, one.fault) for one in found.problems] == [
+            (f"outside{self.suffix}", DocumentFault.OUTSIDE)
+        ]
+
+    def test_a_file_named_by_a_link_is_wanted(self, tmp_path: Path) -> None:
+        (tmp_path / f"real{self.suffix}").write_text("text")
+        (tmp_path / "given").mkdir()
+        link = tmp_path / "given" / f"link{self.suffix}"
+        link.symlink_to(tmp_path / f"real{self.suffix}")
+
+        found = self.reader().find(link)
+
+        assert [file.path for file in found.files] == [f"real{self.suffix}"]
+
     def test_a_root_that_is_missing_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(UnreadableDocumentError, match="nowhere") as refusal:
             self.reader().find(tmp_path / "nowhere")
