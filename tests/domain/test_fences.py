@@ -175,3 +175,10 @@ def test_the_quick_look_misses_nothing() -> None:
 
     assert not missed
     assert all(fences._SUSPECT.search(mark) for mark in ("<<<", ">>>", "\\u{3C}", "a\rb"))
+
+
+def test_what_is_quoted_as_it_stands_needs_no_escape() -> None:
+    plain = [chr(code) for code in range(0x110000) if not fences._NOT_PLAIN.search(chr(code))]
+
+    assert len(plain) == 91  # Printable ASCII without quotes, angle brackets and the backslash.
+    assert all(fences._ENCODER.encode(fences.escaped(one)) == f'"{one}"' for one in plain)
