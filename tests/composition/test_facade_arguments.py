@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -83,6 +84,11 @@ WRONG: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "prepare a string": (r"queries\[0\]", lambda m: m.prepare("what?", a_context(), **WHO)),
     "prepare a dict": (r"queries\[0\]", lambda m: m.prepare([{}], a_context(), **WHO)),
     "prepare without context": ("context", lambda m: m.prepare([a_query()], None, **WHO)),
+    "prepare five": ("queries", lambda m: m.prepare([a_query()] * 5, a_context(), **WHO)),
+    "prepare without end": (
+        "queries",
+        lambda m: m.prepare(repeat(a_query()), a_context(), **WHO),
+    ),
     "prepare in turn": (
         r"queries\[0\]",
         lambda m: anyio.run(lambda: m.aprepare([None], a_context(), **WHO)),

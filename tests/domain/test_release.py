@@ -152,11 +152,12 @@ def test_measured_load_must_lie_within_the_ceilings(value: int) -> None:
     )
 
 
-def test_prepared_recall_must_find_what_sparse_recall_finds() -> None:
+@pytest.mark.parametrize(("sparse", "prepared"), [(701, 700), (0, 0)])
+def test_prepared_recall_must_find_what_sparse_recall_finds(sparse: int, prepared: int) -> None:
     gate = Gate.RETRIEVAL_QUALITY
     figures = evidence(gate).figures | {
-        "found_permille_sparse": 701,
-        "found_permille_prepared": 700,
+        "found_permille_sparse": sparse,
+        "found_permille_prepared": prepared,
     }
 
     assert problems(evidence(gate, figures=figures), gate=gate) == (

@@ -150,7 +150,10 @@ class Spending:
 def _queries(queries: Iterable[RecallQuery]) -> list[RecallQuery]:
     # One more than allowed is enough to know that there are too many, also of what never ends.
     few = islice(queries, QUERIES_MAX + 1) if isinstance(queries, Iterable) else queries
-    return instances(few, RecallQuery, field="queries")
+    found = instances(few, RecallQuery, field="queries")
+    if len(found) > QUERIES_MAX:  # Before anything else, the admission included (design 6, 1).
+        raise InvalidInputError(field="queries", problem=f"must be at most {QUERIES_MAX}")
+    return found
 
 
 def _file(path: Path) -> bytes:

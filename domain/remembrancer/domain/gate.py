@@ -198,7 +198,10 @@ GATES: Mapping[Gate, GateTerms] = MappingProxyType(
                 _at_least("independent_authors", 1),
                 _at_least("found_permille_sparse", 0),
                 Demand(
-                    figure="found_permille_prepared", most=1_000, not_below="found_permille_sparse"
+                    figure="found_permille_prepared",
+                    least=1,  # Nothing found, both ways, would show nothing.
+                    most=1_000,
+                    not_below="found_permille_sparse",
                 ),
             ),
         ),

@@ -178,8 +178,6 @@ class ReservationLedger(Aggregate):
             ChargeNotLoweredError: the charge is above what was reserved, or under 1.
             InvalidInputError: the usage isn't a whole number from 1 on, so it proves nothing.
         """
-        if type(usage_tokens) is not int or usage_tokens < 1:
-            raise InvalidInputError(field="usage_tokens", problem="must be 1 or more")
         at = self.not_before(at)
         known = self._known(reservation_id, earlier)
         if known is None or known.state is ReservationState.RECONCILED:
@@ -193,6 +191,8 @@ class ReservationLedger(Aggregate):
                 reservation_id=reservation_id, charged_quanta=known.charged_quanta
             )
         _require_within(known, charged_quanta, least_quanta=1, most_quanta=known.reserved_quanta)
+        if type(usage_tokens) is not int or usage_tokens < 1:
+            raise InvalidInputError(field="usage_tokens", problem="must be 1 or more")
         self._record(
             ReservationSettled,
             reservation_id,
