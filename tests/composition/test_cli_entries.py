@@ -187,3 +187,36 @@ def test_a_correction_of_an_erased_entry_is_refused(shell: Shell) -> None:
     done = shell("correct", entry_id, "--text", "x", "--reason", "edited", "--json")
 
     assert (done.status, done.data["error"]["type"]) == (2, "EntryErasedError")
+
+
+# -- Erasing more than one -----------------------------------------------------
+
+
+def test_a_session_can_be_erased(shell: Shell) -> None:
+    shell("remember", "some words")
+    shell("pack", "s1", "plan", "words", "--item", "1:task:Something private.")
+
+    done = shell("erase-session", "s1")
+
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith("s1: the content of 1 selections is erased; nothing of it is left")
+    assert "differs: task: erased" in shell("replay", "s1", "plan").out
+
+
+def test_an_owner_is_erased_only_with_a_yes(shell: Shell) -> None:
+    shell("remember", "some words")
+
+    asked = shell("erase-owner", "--reason", "user_request")
+    kept = shell.json("status")["entries"]
+    done = shell("erase-owner", "--reason", "user_request", "--yes")
+
+    assert (asked.status, kept) == (2, 1)
+    assert "local/me" in asked.err
+    assert "local/me: 1 entries and all sessions erased; nothing of it is left" in done.out
+    assert shell.json("status")["entries"] == 0
+
+
+def test_a_reason_for_erasing_says_what_is_kept_of_it(shell: Shell) -> None:
+    told = " ".join(shell("erase", "--help").out.replace("│", " ").split())
+
+    assert "kept in the log for ever; words are not kept at all" in told

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.composition.shell import Shell
+from tests.composition.test_cli_gates import TOML
 
 
 @pytest.fixture
@@ -69,3 +70,21 @@ def test_without_a_model_nothing_can_be_built(
     assert (found["mode"], found["mode_reason"]) == ("sparse", "no_embedder_for_index")
     assert checked.status == 1
     assert "reindex" in checked.out
+
+
+def test_retired_indexes_can_be_dropped_alone(shell: Shell) -> None:
+    shell("remember", "some words")
+    shell("reindex")
+
+    done, again = (shell("reindex", "--only-drop-retired") for _ in range(2))
+
+    assert (done.out, again.out) == ("Destroyed: index 1.\n", "There is none to drop.\n")
+    assert [one["number"] for one in shell.json("status")["indexes"]] == [2]
+
+
+def test_status_tells_of_a_remote_provider(shell: Shell) -> None:
+    shell("init")
+    (shell.folder / "remembrancer.toml").write_text(TOML)
+
+    assert shell.json("status")["provider"] == "configured, 0 of 12 gates are met"
+    assert "remote provider" in shell("status").out

@@ -71,7 +71,7 @@ def test_retired_indexes_are_named(memory: Remembrancer, settings: Settings) -> 
 
     assert finding.ok
     assert "1 (retired)" in finding.found
-    assert "--drop-retired" in finding.advice
+    assert "--only-drop-retired" in finding.advice
 
 
 def test_a_pending_erasure_is_a_finding(memory: Remembrancer, settings: Settings) -> None:
@@ -95,3 +95,49 @@ def test_what_may_only_be_read_is_not_touched(settings: Settings) -> None:
 
     assert finding.ok
     assert "may only be read" in finding.found
+
+
+def test_other_dimensions_in_the_settings_than_in_the_index_are_named(settings: Settings) -> None:
+    with assembled(settings) as memory:
+        _remember(memory)
+    store = {"path": str(settings.store.path)}
+    narrower = Settings.parse({"store": store, "embedder": {"dimensions": 64}})
+    with assembled(narrower) as memory:
+        finding = _found(memory, narrower)["dimensions"]
+
+    assert finding.found == "256 answer, 64 are set"
+    assert "reindex" in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("variable", "ok", "told"),
+    [(None, True, "no API key is set"), ("SET", True, "is there"), ("UNSET", False, "is missing")],
+)
+def test_a_provider_is_told_with_its_gates_and_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, variable: str | None, ok: bool, told: str
+) -> None:
+    monkeypatch.setenv("SET", "canary-key")
+    settings = Settings.parse(
+        {
+            "store": {"path": str(tmp_path / "memory.db")},
+            "provider": {
+                "url": "http://127.0.0.1:9/v1",
+                "region": "here",
+                "model": "m",
+                "model_revision": "1",
+                "dimensions": 8,
+                "api_key_variable": variable,
+            },
+            "pricing": {"usd_per_million_tokens": "0.02"},
+            "ceilings": {"quanta_per_day": 1, "requests_per_day": 1},
+            "egress": {"allowed_regions": ["here"], "allowed_hosts": ["http://127.0.0.1:9"]},
+            "admission": {"evidence": str(tmp_path / "evidence")},
+        }
+    )
+    with assembled(settings) as memory:
+        finding = _found(memory, settings)["provider"]
+
+    assert finding.ok is ok
+    assert "0 of 12 gates are met" in finding.found
+    assert told in finding.found
+    assert "canary" not in repr(finding)

@@ -267,3 +267,15 @@ def test_twins_do_the_same_beside_an_event_loop(memory: Remembrancer) -> None:
         return len(found.entries), pack.digest == again.digest
 
     assert asyncio.run(use()) == (8, True)
+
+
+def test_a_memory_is_closed_at_the_end_of_an_async_block(tmp_path: Path) -> None:
+    async def remembered() -> Remembrancer:
+        async with embedded(tmp_path / "memory.db") as memory:
+            assert (await memory.astatus()).entries == 0
+        return memory
+
+    memory = asyncio.run(remembered())
+
+    with pytest.raises(StoreClosedError):
+        memory.status()

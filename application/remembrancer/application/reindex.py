@@ -113,6 +113,16 @@ class Reindex:
             retired=retired,
         )
 
+    def drop_retired(self) -> tuple[int, ...]:
+        """Destroy the indexes that answered once; return their numbers.
+
+        One that is still being built stays: the next call goes on with it.
+        """
+        retired = [one for one in self._indexes.all() if one.state is IndexState.RETIRED]
+        for one in retired:
+            self._indexes.drop(one)
+        return tuple(one.number for one in retired)
+
     def words(self, *, progress: Progress | None = None) -> int:
         """Rebuild the sparse index, in one transaction; return how many versions are in it."""
         with self._transactions.begin():

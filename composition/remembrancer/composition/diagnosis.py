@@ -4,8 +4,10 @@ import importlib.metadata
 import os
 from dataclasses import dataclass
 
+from remembrancer.application.ports import IndexState
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import Settings, StoreSettings
+from remembrancer.domain.errors import SettingsError
 
 PACKAGES = ("apsw", "eventsourcing", "numkong", "numpy", "sqlite-vec", "wordllama")
 
@@ -31,6 +33,8 @@ def diagnose(memory: Remembrancer, settings: Settings) -> list[Finding]:
         _erasure(memory, settings),
         _vectors(memory),
         _spaces(memory),
+        *_dimensions(memory, settings),
+        *_provider(memory, settings),
     ]
 
 
@@ -85,5 +89,58 @@ def _spaces(memory: Remembrancer) -> Finding:
         what="indexes",
         ok=True,
         found=f"kept beside the one that answers: {numbers}",
-        advice="`remembrancer reindex --drop-retired` destroys what doesn't answer",
+        advice="`remembrancer reindex --only-drop-retired` destroys those that answered once",
     )
+
+
+def _dimensions(memory: Remembrancer, settings: Settings) -> list[Finding]:
+    """Say where the settings ask for vectors of another width than those that answer."""
+    wanted = settings.embedder
+    active = [one for one in memory.status().indexes if one.state is IndexState.ACTIVE]
+    spaces = [one.embedding_tuple for one in active]
+    if not [
+        one
+        for one in spaces
+        if one.provider == wanted.provider and one.dimensions != wanted.dimensions
+    ]:
+        return []
+    return [
+        Finding(
+            what="dimensions",
+            ok=True,
+            found=f"{spaces[0].dimensions} answer, {wanted.dimensions} are set",
+            advice="`remembrancer reindex` switches to what is set",
+        )
+    ]
+
+
+def provider_state(memory: Remembrancer, settings: Settings) -> str | None:
+    """Return how far a remote provider has come; None where none is configured."""
+    if settings.provider is None:
+        return None
+    report = memory.gates()
+    met = len(report.gates) - len(report.pending)
+    return report.problem or f"configured, {met} of {len(report.gates)} gates are met"
+
+
+def _provider(memory: Remembrancer, settings: Settings) -> list[Finding]:
+    state = provider_state(memory, settings)
+    if settings.provider is None or state is None:
+        return []
+    # Loads what only a provider needs.
+    from remembrancer.composition.remote import secret_of  # noqa: PLC0415
+
+    try:
+        key = "an API key is there" if secret_of(settings.provider).read() else "no API key is set"
+        problem = ""
+    except SettingsError as error:
+        key, problem = "the API key is missing", str(error)
+    pending = memory.gates().pending
+    return [
+        Finding(
+            what="provider",
+            ok=not problem,
+            found=f"{state}; {key}",
+            advice=problem or ("`remembrancer gates` says what is missing" if pending else ""),
+        )
+    ]

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 class Remembrancer(Spending):
     """A memory: entries in, recall and packs out, every choice replayable.
 
-    Safe to share between threads; a context manager.  Methods block; each that waits has an
-    async twin (``aremember`` ...), which runs in a worker thread.  Everything raised derives
-    from :class:`~remembrancer.domain.errors.RemembrancerError`.
+    Safe to share between threads; a context manager, also with ``async with``.  Methods block;
+    each that waits has an async twin (``aremember`` ...), which runs in a worker thread.
+    Everything raised derives from :class:`~remembrancer.domain.errors.RemembrancerError`.
     """
 
     def __init__(self, container: "Container", *, close: Callable[[], None]) -> None:
@@ -54,6 +54,17 @@ class Remembrancer(Spending):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
 
     def close(self) -> None:
         """Close the store; closing again does nothing."""
@@ -309,6 +320,10 @@ class Remembrancer(Spending):
         """
         return self._parts().reindex().missing(progress=progress)
 
+    def drop_retired_indexes(self) -> tuple[int, ...]:
+        """Destroy the vector indexes that don't answer any more; return their numbers."""
+        return self._parts().reindex().drop_retired()
+
     def status(self) -> Status:
         """Return counts of every part, and whether recall goes by vectors."""
         return self._parts().status()()
@@ -327,6 +342,7 @@ class Remembrancer(Spending):
     areplay = async_twin(replay)
     areindex = async_twin(reindex)
     areindex_missing = async_twin(reindex_missing)
+    adrop_retired_indexes = async_twin(drop_retired_indexes)
     astatus = async_twin(status)
     aclose = async_twin(close)
 

@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from remembrancer.composition.cli import documents, entries, gates, questions, spending, upkeep
+from remembrancer.composition.cli import (
+    documents,
+    entries,
+    erasing,
+    gates,
+    questions,
+    spending,
+    upkeep,
+)
 from remembrancer.composition.cli.output import Output
 from remembrancer.domain.errors import RefusedError, RemembrancerError, SettingsError
 
@@ -52,7 +60,9 @@ app.command()(entries.init)
 app.command(name="import")(documents.import_)
 app.command()(entries.remember)
 app.command()(entries.correct)
-app.command()(entries.erase)
+app.command()(erasing.erase)
+app.command(name="erase-session")(erasing.erase_session)
+app.command(name="erase-owner")(erasing.erase_owner)
 app.command()(questions.recall)
 app.command()(questions.pack)
 app.command()(questions.replay)

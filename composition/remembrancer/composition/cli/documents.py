@@ -28,7 +28,6 @@ from remembrancer.composition.cli.options import (
 from remembrancer.composition.cli.output import Output
 from remembrancer.domain.errors import RemembrancerError, UnreadableDocumentError
 
-
 _READ = ".md, .markdown, .mdown, .mkd, .txt and .text"
 
 

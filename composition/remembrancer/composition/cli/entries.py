@@ -1,4 +1,4 @@
-"""Commands that change entries: ``init``, ``import``, ``remember``, ``correct``, ``erase``."""
+"""Commands that write entries: ``init``, ``remember``, ``correct``."""
 
 from typing import Annotated
 
@@ -110,29 +110,3 @@ def correct(
             session.out.data({"entry_id": entry_id, "version": version})
         else:
             session.out.line(f"{entry_id} is at version {version}.")
-
-
-def erase(
-    entry_id: Annotated[str, typer.Argument(help="The entry's id.")],
-    reason: Reason,
-    db: Db = None,
-    config: Config = None,
-    as_json: AsJson = False,
-) -> None:
-    """Destroy an entry's text in all its versions; the log keeps that it was."""
-    with opened(db, config, as_json=as_json) as session:
-        erasure = session.memory.erase(parse_entry_id(entry_id), reason=reason)
-        if as_json:
-            session.out.data(
-                {"entry_id": entry_id, "erased": erasure.erased, "pending": erasure.pending}
-            )
-        elif erasure.pending:
-            session.out.line(
-                f"{entry_id} is erased; old pages wait for another reader to finish. "
-                "Run `remembrancer doctor` later to see that they are gone."
-            )
-        else:
-            state = "is erased" if erasure.erased else "was erased before"
-            session.out.line(f"{entry_id} {state}; nothing of it is left in the files.")
-    if erasure.pending:
-        raise typer.Exit(1)

@@ -8,7 +8,7 @@ import typer
 from remembrancer.application.ports import VectorIndex
 from remembrancer.application.status import Status
 from remembrancer.composition.cli.options import AsJson, Config, Db, Opened, opened
-from remembrancer.composition.diagnosis import Finding, diagnose
+from remembrancer.composition.diagnosis import Finding, diagnose, provider_state
 
 
 def reindex(
@@ -18,6 +18,9 @@ def reindex(
     ] = False,
     drop_retired: Annotated[
         bool, typer.Option("--drop-retired", help="Destroy indexes that don't answer any more.")
+    ] = False,
+    only_drop_retired: Annotated[
+        bool, typer.Option("--only-drop-retired", help="Destroy these, and build nothing.")
     ] = False,
     allow_gaps: Annotated[
         bool,
@@ -34,6 +37,9 @@ def reindex(
     with opened(db, config, as_json=as_json) as session:
         if missing:
             _missing(session)
+            return
+        if only_drop_retired:
+            _drop_retired(session)
             return
         with session.out.progress("reindexing") as progress:
             done = session.memory.reindex(
@@ -60,7 +66,9 @@ def reindex(
             session.out.line(f"Resumed from log position {done.resumed_from}.")
         if done.retired:
             kept = ", ".join(map(str, done.retired))
-            session.out.line(f"Retired and kept: index {kept} (--drop-retired destroys them).")
+            session.out.line(
+                f"Retired and kept: index {kept} (--only-drop-retired destroys them)."
+            )
 
 
 def _missing(session: Opened) -> None:
@@ -72,12 +80,22 @@ def _missing(session: Opened) -> None:
         session.out.line(f"{added} vectors added.")
 
 
+def _drop_retired(session: Opened) -> None:
+    dropped = session.memory.drop_retired_indexes()
+    if session.out.as_json:
+        session.out.data({"dropped": list(dropped)})
+    else:
+        numbers = ", ".join(map(str, dropped))
+        session.out.line(f"Destroyed: index {numbers}." if dropped else "There is none to drop.")
+
+
 def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
     """Show how the memory stands."""
     with opened(db, config, as_json=as_json, read_only=True) as session:
         stands = session.memory.status()
+        provider = provider_state(session.memory, session.settings)
         if as_json:
-            session.out.data(_status_data(stands))
+            session.out.data({**_status_data(stands), "provider": provider})
             return
         session.out.table(
             str(session.settings.store.path),
@@ -88,6 +106,7 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
                 ("versions found by words", stands.versions_by_words),
                 ("versions found by vector", stands.versions_by_vector),
                 ("recall by vectors", stands.dense),
+                *([("remote provider", provider)] if provider else []),
             ],
         )
         if stands.indexes:

@@ -1,0 +1,104 @@
+"""Commands that destroy: ``erase``, ``erase-session``, ``erase-owner``."""
+
+from typing import Annotated
+
+import typer
+
+from remembrancer.application.erase import Erasure
+from remembrancer.composition.cli.options import (
+    AsJson,
+    Config,
+    Db,
+    Opened,
+    Owner,
+    Tenant,
+    given,
+    opened,
+)
+from remembrancer.domain.errors import InvalidInputError
+from remembrancer.domain.identity import parse_entry_id
+
+ErasureReason = Annotated[
+    str,
+    typer.Option(
+        "--reason",
+        help="A code such as user_request is kept in the log for ever; words are not kept at all.",
+    ),
+]
+
+
+def erase(
+    entry_id: Annotated[str, typer.Argument(help="The entry's id.")],
+    reason: ErasureReason,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Destroy an entry's text in all its versions; the log keeps that it was."""
+    with opened(db, config, as_json=as_json) as session:
+        erasure = session.memory.erase(parse_entry_id(entry_id), reason=reason)
+        state = "is erased" if erasure.erased else "was erased before"
+        _show(session, erasure, {"entry_id": entry_id}, f"{entry_id} {state}")
+    _end(erasure)
+
+
+def erase_session(
+    session_id: Annotated[str, typer.Argument(metavar="SESSION")],
+    tenant: Tenant = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Destroy what a session's packs held beside the entries: items and query vectors."""
+    with opened(db, config, as_json=as_json) as session:
+        erasure = session.memory.erase_session(
+            session_id, tenant=given(tenant, session.identity.tenant)
+        )
+        told = f"{session_id}: the content of {erasure.erased} selections is erased"
+        _show(session, erasure, {"session": session_id}, told)
+    _end(erasure)
+
+
+def erase_owner(
+    reason: ErasureReason,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Really: nothing brings an owner's memory back.")
+    ] = False,
+    tenant: Tenant = None,
+    owner: Owner = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Destroy all entries of an owner, and the content of all its sessions."""
+    with opened(db, config, as_json=as_json) as session:
+        whose = given(tenant, session.identity.tenant), given(owner, session.identity.owner)
+        name = "/".join(whose)
+        if not yes:
+            raise InvalidInputError(
+                field="--yes", problem=f"is needed to erase all that {name} has; nothing was done"
+            )
+        with session.out.progress("erasing") as progress:
+            erasure = session.memory.erase_owner(
+                tenant=whose[0], owner=whose[1], reason=reason, progress=progress
+            )
+        data = {"tenant": whose[0], "owner": whose[1]}
+        _show(session, erasure, data, f"{name}: {erasure.erased} entries and all sessions erased")
+    _end(erasure)
+
+
+def _show(session: Opened, erasure: Erasure, about: dict[str, str], told: str) -> None:
+    if session.out.as_json:
+        session.out.data({**about, "erased": erasure.erased, "pending": erasure.pending})
+    elif erasure.pending:
+        session.out.line(
+            f"{told}; old pages wait for another reader to finish, or for room on the disk. "
+            "Run `remembrancer doctor` later to see that they are gone."
+        )
+    else:
+        session.out.line(f"{told}; nothing of it is left in the files.")
+
+
+def _end(erasure: Erasure) -> None:
+    if erasure.pending:
+        raise typer.Exit(1)
