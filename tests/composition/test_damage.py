@@ -228,6 +228,10 @@ def _everything(house: House) -> Any:
         ("DROP TABLE vector_row_1",),
         ("DROP TABLE session_key",),
         ("PRAGMA writable_schema = ON", "UPDATE sqlite_schema SET sql = 'CREATE TABLE'"),
+        (
+            "PRAGMA writable_schema = ON",
+            "UPDATE sqlite_schema SET sql = replace(sql, '=cosine', '=bosine')",
+        ),
     ],
     ids=lambda changes: changes[-1],
 )

@@ -45,6 +45,8 @@ OPERATING_ERRORS: tuple[type[apsw.Error], ...] = (
 _DAMAGED = {
     "Could not fetch vector data": "its vectors are damaged",
     "Internal sqlite-vec error": "its vectors are damaged",
+    "vec0 constructor error": "its vectors are damaged",
+    "vtable constructor failed": "a table isn't as it was made",
     "no such table": "a table is missing",
     "no such column": "a table isn't as it was made",
     "has no column named": "a table isn't as it was made",
