@@ -25,10 +25,12 @@ def test_the_tour_shows_every_step_and_leaves_nothing_behind(tmp_path: Path) -> 
     done = _tour(folder=tmp_path)
 
     assert (done.returncode, done.stderr) == (0, "")
-    for step in ("1. Import", "2. Recall", "3. Pack", "4. Correct", "5. Replay"):
+    for step in ("1. Import", "2. Recall", "3. Pack", "4. Replay", "5. Correct", "6. Replay"):
         assert step in done.stdout
-    assert "erased" in done.stdout
-    assert "is at version 2" in done.stdout
+    assert done.stdout.index("as sent: yes") < done.stdout.index("is at version 2")
+    assert done.stdout.index("is at version 2") < done.stdout.index("as sent: no")
+    assert "differs: operations.md > Durability: erased" in done.stdout
+    assert len(done.stdout.splitlines()) < 75
     assert max(map(len, done.stdout.splitlines())) < 200
     assert list(tmp_path.iterdir()) == []
 
@@ -48,6 +50,14 @@ def test_the_tour_takes_other_documents_and_keeps_a_memory(tmp_path: Path) -> No
     assert database.exists()
     assert (again.returncode, again.stderr) == (0, "")
     assert "0 entries added" in again.stdout
+
+
+def test_the_first_answer_is_clearly_right(tmp_path: Path) -> None:
+    told = _tour(folder=tmp_path).stdout
+
+    [best] = [line for line in told.splitlines() if line.startswith(" 1  ")]
+    assert "Which commit survives a power cut?" in told
+    assert "operations.md > Durability" in best
 
 
 def test_a_tour_of_nothing_ends_without_a_traceback(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Imports documents, recalls, packs, corrects, erases and replays, and shows each result."""
+"""Imports documents, recalls, packs, replays, corrects and erases, and shows each result."""
 
 import argparse
 import sys
@@ -7,12 +7,14 @@ from importlib import resources
 from pathlib import Path
 
 from remembrancer.composition import Remembrancer, embedded
-from remembrancer.composition.cli.explain import explain_pack, explain_recall
 from remembrancer.composition.cli.output import Output, preview
 from remembrancer.domain import (
     ContextItem,
     ContextPack,
+    EntryId,
     RecallContext,
+    Recalled,
+    RecalledEntry,
     RecallQuery,
     RemembrancerError,
     Sensitivity,
@@ -21,10 +23,11 @@ from remembrancer.domain import (
 TENANT, OWNER, PRINCIPAL, SCOPE = "demo", "you", "demo-agent", "handbook"
 SESSION, STAGE = "session-1", "plan"
 QUESTIONS = (
-    "What happens to the money when a request times out?",
-    "How do I get rid of a text for good?",
     "Which commit survives a power cut?",
+    "Is the money spent when the process dies?",
+    "What happens when the disk is full?",
 )
+PACKED, BUDGET = "How do I take a backup?", 600
 
 
 def main() -> int:
@@ -43,27 +46,32 @@ def main() -> int:
     except RemembrancerError as error:
         out.error(error)
         return 1
+    except BrokenPipeError:
+        out.hang_up()
     return 0
 
 
 def _tour(memory: Remembrancer, folder: Path, out: Output) -> None:
     _import(memory, folder, out)
-    for question in QUESTIONS:
-        _recall(memory, question, out)
+    _recall(memory, out)
     pack = _pack(memory, out)
-    _correct_and_erase(memory, pack, out)
-    _replay(memory, pack, out)
-    out.line()
-    out.line("The memory now:", style="bold")
+    names = {str(one.entry_id): _name(memory, one.entry_id) for one in pack.selection.entries}
+    _step(out, "4. Replay: the same pack again, from log and vault alone")
+    _replay(memory, pack, names, out)
+    _step(out, "5. Correct one of the quoted entries, erase another")
+    _correct_and_erase(memory, pack, names, out)
+    _step(out, "6. Replay once more: it says what can't be shown any more")
+    _replay(memory, pack, names, out)
     stands = memory.status()
+    out.line()
     out.line(
-        f"  {stands.entries} entries, {stands.events} events in the log, "
+        f"The memory now: {stands.entries} entries, {stands.events} events in the log, "
         f"{stands.versions_by_vector} vectors, recall by vectors: {stands.dense}"
     )
 
 
 def _import(memory: Remembrancer, folder: Path, out: Output) -> None:
-    out.line(f"1. Import {folder.name}: one entry per section", style="bold cyan")
+    _step(out, f"1. Import {folder.name}: one entry per section")
     with out.progress("importing") as progress:
         report = memory.import_documents(
             [folder],
@@ -76,56 +84,66 @@ def _import(memory: Remembrancer, folder: Path, out: Output) -> None:
     out.line(f"   {len(report.added)} entries added, {report.unchanged} unchanged")
 
 
-def _recall(memory: Remembrancer, question: str, out: Output) -> None:
-    out.line()
-    out.line(f"2. Recall: {question}", style="bold cyan")
-    found = memory.recall(_query(question, limit=3), _context())
-    out.table(
-        f"{found.mode}",
-        ("#", "from", "text"),
-        [
-            (number, _source(one.metadata), preview(one.text))
-            for number, one in enumerate(found.entries, start=1)
-        ],
-    )
-    if question == QUESTIONS[0]:
-        explain_recall(out, found)
+def _recall(memory: Remembrancer, out: Output) -> None:
+    _step(out, "2. Recall: by meaning and by words at once")
+    for question in QUESTIONS:
+        found = memory.recall(_query(question, limit=3), _context())
+        out.line(f"   {question}")
+        if question == QUESTIONS[0]:
+            _explain(found, out)
+        elif found.entries:
+            out.line(f"     {_source(found.entries[0])}: {_beginning(found.entries[0])}")
+
+
+def _explain(found: Recalled, out: Output) -> None:
+    """Show how the first question's entries were found."""
+    rows = [
+        (
+            number,
+            _source(one),
+            f"{one.score:.4f}",
+            _rank(one.ranks.dense_rank),
+            _rank(one.ranks.sparse_rank),
+        )
+        for number, one in enumerate(found.entries, start=1)
+    ]
+    out.table("", ("#", "section", "score", "by meaning", "by words"), rows)
+    out.line(f"   {found.left_out_count} other sections ranked lower.")
 
 
 def _pack(memory: Remembrancer, out: Output) -> ContextPack:
-    out.line()
-    out.line("3. Pack: commit a selection, then assemble it under 600 tokens", style="bold cyan")
+    _step(out, f'3. Pack: what a model gets for "{PACKED}", in at most {BUDGET} tokens')
     rules = ContextItem(layer=0, id="rules", text="Answer from the quoted sources.", required=True)
-    task = ContextItem(layer=1, id="task", text=QUESTIONS[1], required=True)
     pack = memory.build_pack(
         SESSION,
         STAGE,
-        _query(QUESTIONS[1], limit=6),
+        _query(PACKED, limit=2),
         _context(),
-        items=[rules, task],
-        token_budget=600,
+        items=[rules],
+        token_budget=BUDGET,
     )
     out.line(pack.text)
-    out.line(f"   {pack.tokens} of {pack.token_budget} tokens, digest {pack.digest}")
-    explain_pack(out, pack)
+    out.line(f"   {pack.tokens} tokens, digest {pack.digest}")
     return pack
 
 
-def _correct_and_erase(memory: Remembrancer, pack: ContextPack, out: Output) -> None:
-    out.line()
-    out.line("4. Correct one selected entry, erase another", style="bold cyan")
+def _correct_and_erase(
+    memory: Remembrancer, pack: ContextPack, names: dict[str, str], out: Output
+) -> None:
     selected = [one.entry_id for one in pack.selection.entries]
     for entry_id in selected[:1]:
         version = memory.correct(entry_id, text="This is described elsewhere now.", reason="moved")
-        out.line(f"   {entry_id} is at version {version}; the pack keeps the version it quoted")
+        out.line(
+            f"   {names[str(entry_id)]} is at version {version}; "
+            "the pack keeps the version that it quoted"
+        )
     for entry_id in selected[1:2]:
         erasure = memory.erase(entry_id, reason="user_request")
-        out.line(f"   {entry_id} is erased, pending: {erasure.pending}")
+        left = "old pages wait for a reader" if erasure.pending else "nothing of it is left"
+        out.line(f"   {names[str(entry_id)]} is erased; {left}")
 
 
-def _replay(memory: Remembrancer, pack: ContextPack, out: Output) -> None:
-    out.line()
-    out.line("5. Replay the pack from log and vault alone", style="bold cyan")
+def _replay(memory: Remembrancer, pack: ContextPack, names: dict[str, str], out: Output) -> None:
     again = memory.replay(
         SESSION,
         STAGE,
@@ -134,9 +152,38 @@ def _replay(memory: Remembrancer, pack: ContextPack, out: Output) -> None:
         scopes=(SCOPE,),
         read_ceiling=Sensitivity.INTERNAL,
     )
-    out.line(f"   digest {again.digest}, as sent: {again.digest == pack.digest}")
+    same = "yes" if again.digest == pack.digest else "no"
+    out.line(f"   as sent: {same}; digest {again.digest}")
     for one in again.differences:
-        out.line(f"   differs: {one.id}: {one.reason}", style="yellow")
+        out.line(f"   differs: {names.get(one.id, one.id)}: {one.reason}", style="yellow")
+
+
+def _step(out: Output, title: str) -> None:
+    out.line()
+    out.line(title, style="bold cyan")
+
+
+def _name(memory: Remembrancer, entry_id: EntryId) -> str:
+    """Return where a quoted entry stands in the documents."""
+    for one in memory.recall(_query(PACKED, limit=10), _context()).entries:
+        if one.entry_id == entry_id:
+            return _source(one)
+    return str(entry_id)
+
+
+def _source(one: RecalledEntry) -> str:
+    # The last heading is enough: the file's name says the rest.
+    heading = one.metadata.get("heading", "").rpartition(" > ")[2]
+    return " > ".join(filter(None, (one.metadata.get("path"), heading)))
+
+
+def _beginning(one: RecalledEntry) -> str:
+    """Return the first words below the heading."""
+    return preview(one.text.partition("\n")[2] or one.text)[:90].rpartition(" ")[0] + " …"
+
+
+def _rank(rank: int | None) -> str:
+    return "-" if rank is None else f"{rank}."
 
 
 def _query(question: str, *, limit: int) -> RecallQuery:
@@ -159,10 +206,6 @@ def _context() -> RecallContext:
         task_digest="demo",
         sensitivity_floor=Sensitivity.INTERNAL,
     )
-
-
-def _source(metadata: dict[str, str]) -> str:
-    return " > ".join(filter(None, (metadata.get("path"), metadata.get("heading"))))
 
 
 if __name__ == "__main__":
