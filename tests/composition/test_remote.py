@@ -12,6 +12,7 @@ from tests.composition.remote_world import (
     open_world,
 )
 
+from remembrancer.composition import Remembrancer
 from remembrancer.contracts.embedder import HashingEmbedder
 from remembrancer.contracts.loopback_provider import cut_off, honest, reset, status
 from remembrancer.domain import RecallMode, Sensitivity
@@ -269,3 +270,42 @@ def test_texts_that_may_not_leave_do_not_stop_it(tmp_path: Path) -> None:
         world.admit()
 
         assert world.open().reindex().vectors == 3
+
+
+def _again(memory: Remembrancer) -> None:
+    memory.reindex()
+    memory.reindex_missing()
+
+
+@pytest.mark.parametrize(
+    ("labels", "sent"),
+    [
+        # Each label goes with a text; a text that is None stays as it was.
+        ([("internal", "wall code"), ("restricted", None)], ["wall code"]),
+        (
+            [("internal", "wall code"), ("restricted", None), ("internal", "no code")],
+            ["wall code", "no code", "no code"],
+        ),
+        (
+            [("confidential", "wall code"), ("internal", "no code")],
+            ["no code", "no code"],
+        ),
+    ],
+)
+def test_what_was_labelled_too_low_does_not_leave_again(
+    labels: list[tuple[str, str | None]], sent: list[str], tmp_path: Path
+) -> None:
+    """A label that was corrected holds for the version that had the wrong one, too."""
+    (first, text), *later = labels
+    with open_world(tmp_path, meaning()) as world:
+        world.admit()
+        memory = world.open()
+        entry_id = memory.remember(an_entry(text or "", sensitivity=Sensitivity(first)))
+        for label, new_text in later:
+            memory.correct(
+                entry_id, sensitivity=Sensitivity(label), text=new_text, reason="mislabelled"
+            )
+
+        _again(memory)
+
+        assert world.sent == sent

@@ -37,6 +37,7 @@ from remembrancer.domain.errors import (
     StoreUnavailableError,
 )
 from remembrancer.domain.identity import EntryId, version_id
+from remembrancer.domain.sensitivity import Sensitivity
 from remembrancer.domain.vector import Vector
 
 EVENTS_AT_ONCE = 256
@@ -164,7 +165,7 @@ class Reindex:
             versions = self._versions(touched)
             here = store.vectors([index_id(one) for one in versions])
             absent = [one for one in versions if index_id(one) not in here]
-            found = self._embedded(absent, space)
+            found = self._embedded(absent, versions, space)
             added += self._write(store, absent, found.vectors)
             position = records[-1].position
             if progress is not None:
@@ -188,7 +189,7 @@ class Reindex:
         touched, erased = _touched(record.event for record in records)
         versions = self._versions(touched)
         # A model works or a provider is asked: outside the transaction.
-        found = self._embedded(versions, index.embedding_tuple)
+        found = self._embedded(versions, versions, index.embedding_tuple)
         gaps = set() if allow_gaps else {versions[place].entry_id for place in found.unanswered}
         position = index.position
         for record in records:
@@ -238,12 +239,19 @@ class Reindex:
             )
         return now
 
-    def _embedded(self, versions: Sequence[Original], space: EmbeddingTuple) -> Embedded:
+    def _embedded(
+        self, wanted: Sequence[Original], versions: Sequence[Original], space: EmbeddingTuple
+    ) -> Embedded:
+        """Embed ``wanted``, which are among all ``versions`` of their entries."""
+        floors = _floors(versions)
         documents = [
             DocumentText(
-                tenant=one.tenant, owner=one.owner, sensitivity=one.sensitivity, text=one.text
+                tenant=one.tenant,
+                owner=one.owner,
+                sensitivity=floors[index_id(one)],
+                text=one.text,
             )
-            for one in versions
+            for one in wanted
         ]
         return self._vectors.embedded(documents, space)
 
@@ -269,6 +277,20 @@ class Reindex:
         for current in (kept[one] for one in wanted if one in kept):
             found += [current] if current.version == 1 else self._vault.history(current.entry_id)
         return found
+
+
+def _floors(versions: Sequence[Original]) -> dict[EntryId, Sensitivity]:
+    """Return each version's label, or a later one's if that is higher.
+
+    A label that was corrected says what the text had been all along: it must not leave under the
+    one that was wrong.
+    """
+    floors: dict[EntryId, Sensitivity] = {}
+    highest: dict[EntryId, Sensitivity] = {}
+    for one in sorted(versions, key=lambda version: -version.version):
+        floor = max(one.sensitivity, highest.get(one.entry_id, one.sensitivity))
+        floors[index_id(one)] = highest[one.entry_id] = floor
+    return floors
 
 
 def _places(erased: Mapping[EntryId, int]) -> Iterator[EntryId]:
