@@ -159,7 +159,8 @@ def test_an_interrupted_run_goes_on_in_another_process(tmp_path: Path, step: int
         assert_agreement(house.store, common_word="invoice")
         found = house.memory.recall(a_query("invoice service changed"), a_context())
         assert found.embedding_tuple == NEW.embedding_tuple
-        assert found.entries[0].entry_id == ids[3]
+        # Not always the first: some of the others hash to the same vector, and ties go by id.
+        assert ids[3] in {entry.entry_id for entry in found.entries}
 
 
 def test_turning_to_a_third_space_drops_the_half_built_second(house: House) -> None:
