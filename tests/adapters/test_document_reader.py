@@ -207,3 +207,13 @@ def test_strange_markdown_is_read_in_time(tmp_path: Path, unit: str) -> None:
     document = read(tmp_path, unit * (50_000 // len(unit)))
 
     assert document.sections
+
+
+def test_files_of_other_kinds_are_counted_hidden_ones_are_not(tmp_path: Path) -> None:
+    for name in ("a.md", "b.pdf", "c.rst", ".hidden", ".git.pdf"):
+        (tmp_path / name).write_text("words")
+
+    found = READER.find(tmp_path)
+
+    assert [file.path for file in found.files] == ["a.md"]
+    assert found.skipped == 2

@@ -35,7 +35,6 @@ from remembrancer.domain.errors import SettingsError
 from remembrancer.domain.money import Pricing
 from remembrancer.domain.reservation import Ceilings
 
-
 NO_PROVIDER = (
     "no provider is configured; add the sections provider, pricing, ceilings and egress, as the "
     'README shows under "Remote embeddings"'

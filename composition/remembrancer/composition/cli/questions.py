@@ -29,8 +29,8 @@ from remembrancer.composition.cli.options import (
     sensitivity_of,
     text_of,
 )
-from remembrancer.composition.cli.output import preview
-from remembrancer.domain.context_pack import ContextItem
+from remembrancer.composition.cli.output import Output, preview
+from remembrancer.domain.context_pack import ContextItem, ContextPack
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.recall import (
     CandidateSelection,
@@ -165,17 +165,22 @@ def pack(
             session.out.data(pack_data(built))
             return
         session.out.verbatim(built.text)
-        session.out.note(
-            f"\npack {built.number} of {session_id}/{stage}: {built.tokens} of "
-            f"{built.token_budget} tokens, digest {built.digest}"
-        )
-        if built.reused_selection:
-            session.out.note(
-                f"{stage} of {session_id} was selected before: it keeps those entries, and the "
-                "question decided nothing. Take another stage to ask anew."
-            )
+        _tell(session.out, built)
         if explain:
             explain_pack(session.out, built)
+
+
+def _tell(out: Output, built: ContextPack) -> None:
+    """Say beside the text what pack it is."""
+    out.note(
+        f"\npack {built.number} of {built.session}/{built.stage}: {built.tokens} of "
+        f"{built.token_budget} tokens, digest {built.digest}"
+    )
+    if built.reused_selection:
+        out.note(
+            f"{built.stage} of {built.session} was selected before: it keeps these entries, the "
+            "question decided nothing. Take another stage to ask anew."
+        )
 
 
 def replay(
