@@ -36,6 +36,7 @@ from remembrancer.domain.provider_answer import (
 )
 from remembrancer.domain.reservation import (
     Reservation,
+    ReservationAnswer,
     ReservationKind,
     ReservationState,
     UnknownReason,
@@ -150,7 +151,9 @@ class PaidRequest:
         failed, code = UnknownReason.FAILURE, QueryReason.STORE_UNAVAILABLE.value
         try:
             with anyio.fail_after(self._left_s(order)):
-                admission = await self._worker.run(lambda: reserve(self._ledger, attempt))
+                admission = await self._worker.run(lambda: self._reserved(attempt))
+        except _UnreadyError as unready:
+            return Paid(status=QueryStatus.REFUSED, reason=unready.code)
         except RefusedError as refusal:
             reason = _REFUSALS.get(type(refusal), QueryReason.STORE_UNAVAILABLE)
             return Paid(status=QueryStatus.REFUSED, reason=reason)
@@ -174,6 +177,13 @@ class PaidRequest:
             reservation_id=attempt.reservation_id if ended.charged_quanta else None,
             charged_quanta=ended.charged_quanta,
         )
+
+    def _reserved(self, attempt: Attempt) -> ReservationAnswer | None:
+        """Reserve, if the provider could send at all; blocking."""
+        code = self._provider.unready()
+        if code is not None:
+            raise _UnreadyError(code)
+        return reserve(self._ledger, attempt)
 
     async def _spend(self, order: Order, attempt: Attempt) -> Paid:
         failed = UnknownReason.FAILURE
@@ -296,6 +306,14 @@ class _Ended:
             return cls(charged_quanta=0)
         settled = known.state is ReservationState.SETTLED
         return cls(charged_quanta=known.charged_quanta, is_settled=settled)
+
+
+class _UnreadyError(Exception):
+    """Ends an attempt before anything was reserved; never leaves this module."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 class _UnprovableError(Exception):

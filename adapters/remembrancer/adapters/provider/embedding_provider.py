@@ -71,22 +71,36 @@ class OpenAICompatibleProvider(EmbeddingProvider):
         return str(self._destination)
 
     @override
-    async def request(self, texts: Sequence[str], *, timeout_s: float) -> bytes:
-        # The first request loads the HTTP library; composing a memory must not.
-        from remembrancer.adapters.provider import exchange  # noqa: PLC0415
+    def unready(self) -> ProviderFailure | None:
+        try:
+            self._secret.read()
+            self._trust()
+        except SettingsError:
+            return ProviderFailure.NO_KEY
+        except ProviderError as error:
+            return error.failure
+        return None
 
+    @override
+    async def request(self, texts: Sequence[str], *, timeout_s: float) -> bytes:
         if not timeout_s > 0:  # Also for NaN: nothing is begun that can't be ended.
             raise ProviderError(ProviderFailure.TIMEOUT)
-        if self._tls is None:
-            self._tls = exchange.tls_context(self._ca_file)
-        return await self._exchange(texts, self._tls).run(timeout_s=timeout_s)
+        return await self._exchange(texts, self._trust()).run(timeout_s=timeout_s)
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleProvider({self.destination}, model={self._model!r})"
 
+    def _trust(self) -> "ssl.SSLContext":
+        # The first request loads the HTTP library; composing a memory must not.
+        from remembrancer.adapters.provider import exchange  # noqa: PLC0415
+
+        if self._tls is None:
+            self._tls = exchange.tls_context(self._ca_file)
+        return self._tls
+
     def _exchange(self, texts: Sequence[str], tls: "ssl.SSLContext") -> "Exchange":
         # Its own function: what is in a variable here is in no frame of what run() lets through.
-        from remembrancer.adapters.provider import exchange  # noqa: PLC0415  # as in request()
+        from remembrancer.adapters.provider import exchange  # noqa: PLC0415  # as above
 
         body = self._body(texts)
         return exchange.Exchange(

@@ -4,7 +4,9 @@ A source names the place, never the value; it is read for each request, so that 
 works without a restart, and no object keeps one.
 """
 
+import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,8 +64,11 @@ class SecretFromFile(SecretSource):
     def read(self) -> str:
         text: str | None = None
         try:
-            with self.path.open("rb") as file:
-                text = file.read(SECRET_CHARACTERS_MAX + 1).decode("ascii")
+            # Not blocking: a pipe that nobody writes to would hold the request up for ever.
+            handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(handle, "rb") as file:  # noqa: PTH123  # a descriptor has no path
+                if stat.S_ISREG(os.fstat(handle).st_mode):
+                    text = file.read(SECRET_CHARACTERS_MAX + 1).decode("ascii")
         except (OSError, UnicodeDecodeError):
             pass  # Raised below, since a decoding error quotes what it read.
         if text is None:

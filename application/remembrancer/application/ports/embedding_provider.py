@@ -63,6 +63,14 @@ class EmbeddingProvider(Protocol):
         """The URL that requests go to, as guards must judge it; holds no credential."""
         ...
 
+    def unready(self) -> ProviderFailure | None:
+        """Say why nothing could be sent now, such as ``no_key``; None where a request may go out.
+
+        Asked before money is set aside: what will not leave reserves nothing.  Blocking; may read
+        a file, sends nothing.
+        """
+        return None
+
     async def request(self, texts: Sequence[str], *, timeout_s: float) -> bytes:
         """Send ``texts`` (1 or more) and return the answer's body as it came.
 

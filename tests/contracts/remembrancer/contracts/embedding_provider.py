@@ -282,6 +282,13 @@ class EmbeddingProviderContract(ABC):
 
         assert api_key not in every_word_of(failure) + caplog.text
 
+    def test_a_provider_with_all_it_needs_is_ready(self, api_key: str) -> None:
+        with LoopbackProvider() as server:
+            unready = self.provider_for(server.url, key=api_key).unready()
+
+            assert unready is None
+            assert server.connections == 0  # Whether anybody is there, only a request shows.
+
     def test_a_provider_shows_no_key(self, api_key: str) -> None:
         provider = self.provider_for("http://127.0.0.1:9/v1", key=api_key)
 
