@@ -25,7 +25,7 @@ from remembrancer.application.ports import (
     Recorded,
 )
 from remembrancer.application.ports.admission_source import AdmissionSource
-from remembrancer.application.ports.embedding_provider import EmbeddingProvider
+from remembrancer.application.ports.embedding_provider import EmbeddingProvider, ProviderFailure
 from remembrancer.application.ports.guards import Guards, GuardVerdict
 from remembrancer.application.ports.ledger_repository import (
     HeldLedger,
@@ -310,6 +310,10 @@ class FaultyProvider(EmbeddingProvider):
     @override
     def destination(self) -> str:
         return self._plan.call("provider.destination", lambda: self._inner.destination)
+
+    @override
+    def unready(self) -> ProviderFailure | None:
+        return self._plan.call("provider.unready", self._inner.unready)
 
     @override
     async def request(self, texts: Sequence[str], *, timeout_s: float) -> bytes:
