@@ -46,15 +46,17 @@ def seconds(work: Work) -> float:
     return time.perf_counter() - began
 
 
-def interleaved(works: Sequence[Work], *, rounds: int) -> list[float]:
+def interleaved(works: Sequence[Work], *, rounds: int, turn: int = 1) -> list[float]:
     """Return the median time of each work; one after the other in every round.
 
     So a machine that is busy for a while slows all of them, and their ratios stand.  Every second
-    round goes the other way, so that none always comes behind the same one.
+    round goes the other way, so that none always comes behind the same one.  A ``turn`` is how
+    often a work runs before the next one: more than once where one leaves something running that
+    would be counted against its neighbour.
     """
     taken: list[list[float]] = [[] for _ in works]
     places = range(len(works))
     for number in range(rounds):
         for place in places if number % 2 else reversed(places):
-            taken[place].append(seconds(works[place]))
+            taken[place] += [seconds(works[place]) for _ in range(turn)]
     return [statistics.median(one) for one in taken]
