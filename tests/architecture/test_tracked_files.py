@@ -14,7 +14,7 @@ FORBIDDEN = {
     # Split, so that this file doesn't hold what it forbids.
     "host of a package registry": re.compile(
         "|".join(
-            [r"pypi\." + "org", "pythonhosted" + r"\.org", "index" + "-url", "find" + "-links"]
+            [r"pypi\." + "org", "python" + r"hosted\.org", "index" + "-url", "find" + "-links"]
         )
     ),
     "path of a machine": re.compile(
