@@ -1,41 +1,32 @@
-"""What the SQLite vector store promises beyond the port: its copy, its bytes, its imports."""
+"""What the SQLite vector store promises beyond the port: its copy, other processes, imports."""
 
 import os
 import subprocess
 import sys
-from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import apsw
-import numpy as np
 import pytest
+from tests.adapters.resident_vector_examples import DIMENSIONS, EAST, opened, vectors_of_kind
 
 from remembrancer.adapters.sqlite import resident_vectors
 from remembrancer.adapters.sqlite.code_scan import numpy_kernel
 from remembrancer.adapters.sqlite.database import Database
-from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes
 from remembrancer.adapters.sqlite.vector_store import SqliteVectorStore
 from remembrancer.adapters.sqlite.vector_tables import VectorTables
 from remembrancer.application.ports import VectorPoint
-from remembrancer.contracts.erasure import bytes_under
 from remembrancer.contracts.vector_examples import brute_force, put, random_vectors
 from remembrancer.contracts.vector_store_in_transactions import in_another_thread
-from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.errors import StoreCorruptError, StoreUnavailableError
 from remembrancer.domain.identity import EntryId
-from remembrancer.domain.vector import Vector
 
-DIMENSIONS = 48
-SPACE = EmbeddingTuple(
-    provider="test",
-    model="test",
-    model_revision="1",
-    dimensions=DIMENSIONS,
-    input_preparation="plain@1",
-)
+if TYPE_CHECKING:
+    from remembrancer.domain.vector import Vector
+
 OTHER_PROCESS = """
 import sys
 from array import array
@@ -51,7 +42,6 @@ with Database.open(Path(sys.argv[1])) as database:
     exec(sys.argv[2])
 assert "numpy" not in sys.modules
 """
-EAST = array("f", [1.0] + [0.0] * (DIMENSIONS - 1))
 FIRST, SECOND, THIRD = (EntryId(UUID(int=number)) for number in (1, 2, 3))
 
 Chunk = tuple[int, bytes, bytes, bytes]
@@ -314,82 +304,7 @@ def test_writing_imports_no_numpy(store: SqliteVectorStore, tmp_path: Path) -> N
     assert store.count() == 0
 
 
-# -- Bytes -----------------------------------------------------------------
-
-
-def test_no_byte_of_a_deleted_vector_stays(
-    store: SqliteVectorStore, database: Database, tmp_path: Path
-) -> None:
-    """Case 13: also of those that were replaced, among many that were moved about."""
-    random = Random(5)  # noqa: S311 - the same on every run, no secret
-    here: dict[EntryId, Vector] = {}
-    gone: list[Vector] = []
-    for seed in range(6):
-        new = vectors_of_kind("random", 600, seed=seed)
-        store.upsert_many(
-            [VectorPoint(id_, vector, {"subject:canary": "yes"}) for id_, vector in new.items()]
-        )
-        here |= new
-        store.query(EAST, 5)
-        for id_ in random.sample(sorted(here), len(here) * 4 // 5):
-            gone.append(here.pop(id_))
-            if random.random() < 0.2:
-                here[id_] = array("f", (random.gauss() for _ in range(DIMENSIONS)))
-                store.upsert(id_, here[id_], {})
-            else:
-                store.delete(id_)
-
-    assert database.scrub()
-    kept = windows(bytes_under(tmp_path))
-
-    assert all(start_of(vector) in kept for vector in here.values())
-    assert not any(window in kept for vector in gone for window in pieces(vector))
-
-
-def test_no_byte_of_dropped_metadata_stays(
-    store: SqliteVectorStore, database: Database, tmp_path: Path
-) -> None:
-    random = Random(6)  # noqa: S311 - the same on every run, no secret
-    ids = list(vectors_of_kind("random", 1_500))
-    for start in range(0, 1_500, 300):
-        store.upsert_many(
-            [
-                VectorPoint(id_, EAST, {f"subject:canary{id_.hex}": "x" * random.randrange(80)})
-                for id_ in ids[start : start + 300]
-            ]
-        )
-        for id_ in random.sample(ids[: start + 300], (start + 300) // 2):
-            store.delete(id_)
-    for id_ in ids:
-        store.delete(id_)
-
-    assert database.scrub()
-
-    assert b"canary" not in bytes_under(tmp_path)
-
-
-def test_a_dropped_index_leaves_nothing(database: Database, tmp_path: Path) -> None:
-    indexes = SqliteVectorIndexes(database=database)
-    index = indexes.begin(SPACE)
-    vectors = vectors_of_kind("random", 300)
-    indexes.store(index).upsert_many(
-        [VectorPoint(id_, vector, {"subject:canary": "1"}) for id_, vector in vectors.items()]
-    )
-
-    indexes.drop(index)
-
-    assert database.scrub()
-    kept = bytes_under(tmp_path)
-    assert b"canary" not in kept
-    assert not any(start_of(vector) in kept for vector in vectors.values())
-
-
 # -- Helpers ---------------------------------------------------------------
-
-
-def opened(database: Database) -> SqliteVectorStore:
-    indexes = SqliteVectorIndexes(database=database)
-    return indexes.store(indexes.begin(SPACE))
 
 
 def in_another_process(folder: Path, statements: str) -> None:
@@ -399,32 +314,3 @@ def in_another_process(folder: Path, statements: str) -> None:
 
 def failing(*_: object) -> None:
     raise MemoryError
-
-
-def vectors_of_kind(kind: str, count: int, *, seed: int = 1) -> dict[EntryId, Vector]:
-    random = np.random.default_rng(seed)
-    rows = random.standard_normal((count, DIMENSIONS))
-    if kind == "clustered":
-        rows = 0.1 * rows + random.standard_normal((10, DIMENSIONS))[np.arange(count) % 10]
-    elif kind == "nearly the same":
-        rows = 1e-6 * rows + random.standard_normal(DIMENSIONS)
-    elif kind == "spiked":
-        rows[:, 0] *= 10.0 ** random.integers(-8, 8, count)
-    ids = [EntryId(UUID(bytes=random.bytes(16))) for _ in range(count)]
-    return {
-        id_: array("f", row.astype(np.float32).tobytes())
-        for id_, row in zip(ids, rows, strict=True)
-    }
-
-
-def start_of(vector: Vector) -> bytes:
-    return bytes(array("f", vector)[:4])
-
-
-def pieces(vector: Vector) -> list[bytes]:
-    whole = bytes(array("f", vector))
-    return [whole[start : start + 16] for start in range(0, len(whole), 16)]
-
-
-def windows(data: bytes) -> set[bytes]:
-    return {data[start : start + 16] for start in range(len(data) - 15)}
