@@ -1,80 +1,16 @@
-"""Deadline, lease, clean-up, withdrawal and cancellation of a preparation, in virtual time."""
+"""Deadline, lease, clean-up, suspension and cancellation of a preparation, in virtual time."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import timedelta
 
 import anyio
 import pytest
-from tests.application.house import a_context, a_query
-from tests.application.laboratory import (
-    Laboratory,
-    VirtualClock,
-    admission_of,
-    configuration,
-)
+from tests.application.house import a_query
+from tests.application.laboratory import Laboratory, VirtualClock, admission_of, configuration
+from tests.application.meanwhile import finds, meanwhile, never, reasons, state
 from tests.application.port_faults import Fault, KilledError, Plan
 
-from remembrancer.application.cache_contexts import CacheContexts, Surface
-from remembrancer.application.prepare_queries import PreparationReport
-from remembrancer.domain.recall import RecallContext
 from remembrancer.domain.reservation import ReservationState, UnknownReason
-
-SURFACE = Surface(tenant="acme", owner="ana", surface="cli")
-OTHER_CONTEXT = a_context().model_copy(update={"task_digest": "t2"})
-
-
-def reasons(report: PreparationReport) -> list[tuple[str, str]]:
-    return [(outcome.status.value, outcome.reason) for outcome in report.outcomes]
-
-
-def state(lab: Laboratory) -> tuple[ReservationState, UnknownReason | None, bool]:
-    """Return how the only reservation stands, and whether its charge is complete."""
-    one = lab.reservation
-    return one.state, one.unknown_reason, one.charged_quanta == one.reserved_quanta
-
-
-def finds(lab: Laboratory, context: RecallContext | None = None) -> bool:
-    return lab.prepared.lookup(a_query(), context or a_context()) is not None
-
-
-async def never(_: Sequence[str]) -> bytes:
-    await anyio.sleep_forever()
-    raise AssertionError
-
-
-@dataclass
-class Meanwhile:
-    """Something that happens while the request is out."""
-
-    lab: Laboratory
-    at_s: float
-    deed: Callable[[], object]
-    answered_s: float | None = field(default=None, init=False)
-
-    async def __call__(self) -> PreparationReport:
-        reports: list[PreparationReport] = []
-
-        async def prepare() -> None:
-            reports.append(await self.lab.prepared_by(a_query()))
-            self.answered_s = self.lab.clock.monotonic()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(prepare)
-            await anyio.sleep(self.at_s)
-            self.deed()
-        return reports[0]
-
-
-def meanwhile(
-    lab: Laboratory, at_s: float, deed: Callable[[], object]
-) -> tuple[PreparationReport, float]:
-    """Prepare, do something at a time, and return the report and when it came."""
-    work = Meanwhile(lab, at_s, deed)
-    report = lab.run(work)
-    assert work.answered_s is not None
-    return report, work.answered_s
-
 
 # -- Deadline, lease and clean-up ----------------------------------------------------------------
 
@@ -272,133 +208,6 @@ def test_a_store_whose_clock_steps_back_neither_frees_room_nor_revives_a_lease(
     assert reasons(second) == [("prepared", "prepared")]
     assert reasons(third) == [("refused", "over_request_ceiling")]
     assert len({one.day for one in lab.reservations}) == 1
-
-
-# -- Withdrawn and replaced while the request is out ---------------------------------------------
-
-
-@pytest.mark.parametrize("at_s", [0.001, 0.5, 0.999, 3.25, 7.7])
-def test_a_withdrawn_admission_stops_the_request_within_a_second(at_s: float) -> None:
-    lab = Laboratory()
-    lab.provider.behaviour = never
-
-    report, answered_s = meanwhile(lab, at_s, lambda: setattr(lab.switch, "now", None))
-
-    assert answered_s - at_s <= 1.0
-    assert lab.provider.cancelled == 1
-    assert reasons(report) == [("unknown", "not_admitted")]
-    assert state(lab) == (ReservationState.UNKNOWN, UnknownReason.WITHDRAWN, True)
-
-
-def test_an_admission_that_can_not_be_read_any_more_stops_the_request() -> None:
-    lab = Laboratory()
-    lab.ask(a_query("only to count the calls"))
-    first_check = lab.plan.calls.index(
-        "admission.admitted", lab.plan.calls.index("provider.request")
-    )
-    lab = Laboratory(plan=Plan(at=first_check, fault=Fault.HANG))
-    lab.provider.behaviour = never
-
-    report = lab.ask(a_query("only to count the calls"))
-
-    assert lab.clock.monotonic() == pytest.approx(1.5)
-    assert reasons(report) == [("unknown", "check_failed")]
-    assert state(lab) == (ReservationState.UNKNOWN, UnknownReason.FAILURE, True)
-
-
-def test_another_configuration_while_it_is_out_stops_it() -> None:
-    lab = Laboratory()
-    lab.provider.behaviour = never
-    other = admission_of(
-        configuration(ceilings={"quanta_per_day": 999_999, "requests_per_day": 500})
-    )
-
-    report, answered_s = meanwhile(lab, 2.1, lambda: setattr(lab.switch, "now", other))
-
-    assert answered_s <= 3.1
-    assert reasons(report) == [("unknown", "not_admitted")]
-
-
-def test_a_withdrawal_in_the_very_last_moment_keeps_the_vector_out() -> None:
-    lab = Laboratory()
-
-    def withdraw(name: str) -> None:
-        if name == "log.append" and "QueryVectorsPrepared" in lab.events:
-            lab.prepared.withdraw()
-
-    lab.plan.afterwards = withdraw
-    report = lab.ask(a_query())
-
-    assert reasons(report) == [("dropped", "context_changed")]
-    assert lab.reservation.state is ReservationState.SETTLED
-    assert not finds(lab)
-
-
-def test_a_lookup_in_another_context_empties_the_cache_and_keeps_the_answer_out() -> None:
-    lab = Laboratory()
-
-    report, _ = meanwhile(lab, 1.7, lambda: finds(lab, OTHER_CONTEXT))
-
-    assert reasons(report) == [("dropped", "context_changed")]
-    assert report.charged_quanta == lab.reservation.charged_quanta
-    assert lab.reservation.state is ReservationState.SETTLED
-    assert not finds(lab)
-
-
-def test_nor_does_it_get_in_when_the_old_context_comes_back_meanwhile() -> None:
-    lab = Laboratory()
-
-    def there_and_back() -> None:
-        finds(lab, OTHER_CONTEXT)
-        generation = lab.contexts.generation(SURFACE)
-        lab.prepared.bound(SURFACE, a_context(), generation)
-
-    report, _ = meanwhile(lab, 1.7, there_and_back)
-
-    assert reasons(report) == [("dropped", "context_changed")]
-    assert not finds(lab)
-
-
-def test_a_context_bound_by_another_process_stops_the_request_and_keeps_it_out() -> None:
-    lab = Laboratory()
-    lab.provider.behaviour = never
-    elsewhere = CacheContexts(log=lab.real_log, clock=lab.clock)
-
-    report, answered_s = meanwhile(
-        lab,
-        2.6,
-        lambda: elsewhere.bind(SURFACE, context_digest="a" * 64, configuration_digest="b" * 64),
-    )
-
-    assert answered_s <= 3.6
-    assert reasons(report) == [("unknown", "context_changed")]
-    assert not finds(lab)
-
-
-def test_a_context_bound_after_settlement_keeps_the_paid_vector_out() -> None:
-    lab = Laboratory()
-    elsewhere = CacheContexts(log=lab.real_log, clock=lab.clock)
-
-    def replace(name: str) -> None:
-        if name == "ledger.decide" and "ReservationSettled" in lab.events:
-            elsewhere.bind(SURFACE, context_digest="a" * 64, configuration_digest="b" * 64)
-
-    lab.plan.afterwards = replace
-    report = lab.ask(a_query())
-
-    assert reasons(report) == [("dropped", "context_changed")]
-    assert "QueryVectorsPrepared" not in lab.events
-    assert lab.reservation.state is ReservationState.SETTLED
-
-
-def test_another_surface_is_another_context() -> None:
-    lab = Laboratory()
-    chat = a_context().model_copy(update={"surface": "chat"})
-
-    report, _ = meanwhile(lab, 1.7, lambda: finds(lab, chat))
-
-    assert reasons(report) == [("prepared", "prepared")]
-    assert finds(lab)
 
 
 # -- Cancelled -----------------------------------------------------------------------------------
