@@ -155,6 +155,9 @@ def a_query(question: str, **changes: Any) -> RecallQuery:
     return RecallQuery(**plain | changes)
 
 
+QUERY = a_query("Which rule binds releases?")
+
+
 def a_context(**changes: Any) -> RecallContext:
     plain: dict[str, Any] = {
         "policy_version": "p1",
