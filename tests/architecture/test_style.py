@@ -16,6 +16,7 @@ MODULES = sorted(
     for source_root in [*RINGS, "tests/contracts"]
     for path in (ROOT / source_root / "remembrancer").rglob("*.py")
 )
+TEST_MODULES = sorted(set((ROOT / "tests").rglob("*.py")) - set(MODULES))
 FUNCTION_LINES_MAX = 60
 MODULE_LINES_MAX = 400
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "base", "misc", "common"}
@@ -68,6 +69,11 @@ def test_module_fits_the_screen(module: Path) -> None:
 
     assert not tall
     assert len(source.splitlines()) <= MODULE_LINES_MAX
+
+
+@pytest.mark.parametrize("module", TEST_MODULES, ids=_name)
+def test_module_of_tests_fits_it_too(module: Path) -> None:
+    assert len(module.read_text().splitlines()) <= MODULE_LINES_MAX
 
 
 @pytest.mark.parametrize("module", MODULES, ids=_name)
