@@ -34,8 +34,9 @@ ROWS, DIMENSIONS, OWNERS = 100_000, 384, 10
 QUESTIONS = 64
 ROUNDS = 10
 TURN = 16
-"""Questions in a row.  numpy's second thread spins on for a while after its product, on the core
-that our scan's helper would use: one by one, the product's cost would be counted as ours."""
+"""Questions in a row.  One by one, in turn with numpy, ours take half as long again: probably its
+second thread spins on after a product, on the core of our scan's helper, and empties the caches
+(adr/0007 has both figures)."""
 BATCH = 2_000
 SPACE = EmbeddingTuple(
     provider="bench",
