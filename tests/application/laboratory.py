@@ -224,7 +224,9 @@ class Laboratory:
         self.prepared = PreparedQueries(
             clock=clock, secret=SECRET, configuration=self.admitted.configuration
         )
-        self.contexts = CacheContexts(log=FaultyLog(log, self.plan), clock=clock)
+        self.contexts = CacheContexts(
+            log=FaultyLog(log, self.plan), transactions=transactions, clock=clock
+        )
         self.worker = InlineWorker(self.plan)
         self.prepare = PrepareQueries(
             admission=admission,

@@ -21,6 +21,7 @@ from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.installation_secret import SqliteInstallationSecret
 from remembrancer.adapters.sqlite.ledger_repository import SqliteLedgerRepository
 from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder
+from remembrancer.adapters.sqlite.transactions import SqliteTransactions
 from remembrancer.adapters.worker.anyio_worker import AnyioWorker
 from remembrancer.application.cache_contexts import CacheContexts
 from remembrancer.application.paid_request import PaidRequest
@@ -105,7 +106,11 @@ def open_process(
             switch=switch,
             use_case=PrepareQueries(
                 admission=switch,
-                contexts=CacheContexts(log=altered("log", log), clock=clock),
+                contexts=CacheContexts(
+                    log=altered("log", log),
+                    transactions=SqliteTransactions(database=database),
+                    clock=clock,
+                ),
                 prepared=prepared,
                 guards=LocalGuards(residency=ResidencyRules(region="eu", allowed=[origin])),
                 destination=provider.destination,

@@ -35,7 +35,7 @@ def log() -> EventLog:
 
 
 def contexts_over(log: EventLog) -> CacheContexts:
-    return CacheContexts(log=log, clock=FixedClock())
+    return CacheContexts(log=log, transactions=MemoryTransactions(), clock=FixedClock())
 
 
 def bind(contexts: CacheContexts, context: str = ONE, surface: Surface = SURFACE) -> int:

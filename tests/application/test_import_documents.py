@@ -30,7 +30,8 @@ class Memory:
     """The vault with the two writing use cases in their shortest form: no log, no indexes."""
 
     def __init__(self) -> None:
-        self.vault = MemoryEntryVault(transactions=MemoryTransactions())
+        self.transactions = MemoryTransactions()
+        self.vault = MemoryEntryVault(transactions=self.transactions)
         self.batches: list[int] = []
 
     def remember_many(self, entries: Sequence[NewEntry]) -> list[EntryId]:
@@ -112,6 +113,7 @@ def imported(
         vault=memory.vault,
         remember_many=memory.remember_many,
         correct=memory.correct,
+        transactions=memory.transactions,
     )
     return import_documents(
         ImportRequest(
@@ -303,6 +305,7 @@ def test_many_sections_are_written_in_batches_with_progress(memory: Memory, docs
         vault=memory.vault,
         remember_many=memory.remember_many,
         correct=memory.correct,
+        transactions=memory.transactions,
     )
     seen: list[tuple[int, int]] = []
 

@@ -6,6 +6,7 @@ from tests.application.laboratory import Laboratory, admission_of, configuration
 from tests.application.meanwhile import finds, meanwhile, never, reasons, state
 from tests.application.port_faults import Fault, Plan
 
+from remembrancer.adapters.memory.transactions import MemoryTransactions
 from remembrancer.application.cache_contexts import CacheContexts, Surface
 from remembrancer.domain.reservation import ReservationState, UnknownReason
 
@@ -98,7 +99,7 @@ def test_nor_does_it_get_in_when_the_old_context_comes_back_meanwhile() -> None:
 def test_a_context_bound_by_another_process_stops_the_request_and_keeps_it_out() -> None:
     lab = Laboratory()
     lab.provider.behaviour = never
-    elsewhere = CacheContexts(log=lab.real_log, clock=lab.clock)
+    elsewhere = CacheContexts(log=lab.real_log, transactions=MemoryTransactions(), clock=lab.clock)
 
     report, answered_s = meanwhile(
         lab,
@@ -113,7 +114,7 @@ def test_a_context_bound_by_another_process_stops_the_request_and_keeps_it_out()
 
 def test_a_context_bound_after_settlement_keeps_the_paid_vector_out() -> None:
     lab = Laboratory()
-    elsewhere = CacheContexts(log=lab.real_log, clock=lab.clock)
+    elsewhere = CacheContexts(log=lab.real_log, transactions=MemoryTransactions(), clock=lab.clock)
 
     def replace(name: str) -> None:
         if name == "ledger.decide" and "ReservationSettled" in lab.events:

@@ -84,13 +84,15 @@ class BuildPack:
         committed, reused = self._select.committed(session, stage, query, context)
         entry_ids = [str(one.entry_id) for one in committed.selection.entries]
         check_request(items, token_budget, entry_ids=entry_ids)
-        quotations = self._quote(committed.selection.entries, access_of(query))
+        with self._transactions.acting_for(query.tenant):
+            quotations = self._quote(committed.selection.entries, access_of(query))
         for _ in range(ATTEMPTS):
             try:
                 pack = self._assemble(committed, items, quotations, token_budget)
                 return replace(pack, reused_selection=reused)
             except StaleStreamError:
-                committed = load(self._log, L3Selection, committed.id) or committed
+                with self._transactions.acting_for(query.tenant):
+                    committed = load(self._log, L3Selection, committed.id) or committed
         raise StaleStreamError(committed.id)
 
     def _assemble(
@@ -101,7 +103,10 @@ class BuildPack:
         token_budget: int,
     ) -> ContextPack:
         selection, given = committed.selection, items_as_json(items)
-        with self._transactions.begin():
+        with (
+            self._transactions.acting_for(selection.tenant, selection.owner),
+            self._transactions.begin(),
+        ):
             key = self._key(committed)
             of_items = items_digest(key, given)
             last = committed.packs[-1] if committed.packs else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from remembrancer.application.load import append, load
-from remembrancer.application.ports import Clock, EventLog
+from remembrancer.application.ports import Clock, EventLog, Transactions
 from remembrancer.domain.cache_context import CacheContext
 from remembrancer.domain.errors import StaleStreamError
 
@@ -35,8 +35,9 @@ class CacheContexts:
     what the log says.
     """
 
-    def __init__(self, *, log: EventLog, clock: Clock) -> None:
+    def __init__(self, *, log: EventLog, transactions: Transactions, clock: Clock) -> None:
         self._log = log
+        self._transactions = transactions
         self._clock = clock
         self._kept: dict[UUID, CacheContext] = {}
         self._lock = threading.Lock()
@@ -60,7 +61,7 @@ class CacheContexts:
                     configuration_digest=configuration_digest,
                     at=max(self._clock.now(), known.modified_on),
                 )
-            if self._committed(known):
+            if self._committed(surface, known):
                 return known.generation
         raise StaleStreamError(surface.stream_id)
 
@@ -91,7 +92,7 @@ class CacheContexts:
                 vectors=vectors,
                 at=max(self._clock.now(), known.modified_on),
             )
-            if self._committed(known):
+            if self._committed(surface, known):
                 return
         raise StaleStreamError(surface.stream_id)
 
@@ -102,7 +103,7 @@ class CacheContexts:
             if known is None:
                 return
             known.withdraw(reason=reason, at=max(self._clock.now(), known.modified_on))
-            if self._committed(known):
+            if self._committed(surface, known):
                 return
         raise StaleStreamError(surface.stream_id)
 
@@ -111,15 +112,17 @@ class CacheContexts:
         stream = surface.stream_id
         with self._lock:
             kept = self._kept.pop(stream, None)
-        if kept is None:
-            return load(self._log, CacheContext, stream)
-        for event in self._log.read(stream, after_version=kept.version):
-            event.mutate(kept)
-        return kept
+        with self._transactions.acting_for(surface.tenant, surface.owner):
+            if kept is None:
+                return load(self._log, CacheContext, stream)
+            for event in self._log.read(stream, after_version=kept.version):
+                event.mutate(kept)
+            return kept
 
-    def _committed(self, known: CacheContext) -> bool:
+    def _committed(self, surface: Surface, known: CacheContext) -> bool:
         try:
-            append(self._log, known)
+            with self._transactions.acting_for(surface.tenant, surface.owner):
+                append(self._log, known)
         except StaleStreamError:
             return False
         self._keep(known)

@@ -14,7 +14,7 @@ from remembrancer.application.ports import (
     Transactions,
 )
 from remembrancer.application.remember import EntryWriter
-from remembrancer.application.whose import require_whose
+from remembrancer.application.whose import acting_for_named, require_whose
 from remembrancer.domain.entry import MemoryEntry, NewEntry, Reason
 from remembrancer.domain.errors import EntryErasedError, UnknownEntryError
 from remembrancer.domain.identity import EntryId
@@ -78,16 +78,17 @@ class Correct:
             "subjects": subjects,
             "metadata": metadata,
         }
-        require_whose(entry_id, vault=self._vault, log=self._log, tenant=tenant, owner=owner)
         changes = {name: value for name, value in given.items() if value is not None}
-        while True:
-            before = current_or_refuse(self._vault, entry_id)
-            wanted = _changed(before, changes)
-            if _as_new_entry(before) == wanted:
-                return before.version
-            version = self._replace(before, wanted, reason)
-            if version is not None:
-                return version
+        with acting_for_named(self._transactions, tenant, owner):
+            require_whose(entry_id, vault=self._vault, log=self._log, tenant=tenant, owner=owner)
+            while True:
+                before = current_or_refuse(self._vault, entry_id)
+                wanted = _changed(before, changes)
+                if _as_new_entry(before) == wanted:
+                    return before.version
+                version = self._replace(before, wanted, reason)
+                if version is not None:
+                    return version
 
     def _replace(self, before: Original, wanted: NewEntry, reason: str) -> int | None:
         """Put ``wanted`` after ``before``; None if another correction came in between.
@@ -96,7 +97,10 @@ class Correct:
         """
         space = self._writer.space()
         [tokens], [vector] = self._writer.measure([wanted], space)
-        with self._transactions.begin():
+        with (
+            self._transactions.acting_for(before.tenant, before.owner),
+            self._transactions.begin(),
+        ):
             old = current_or_refuse(self._vault, before.entry_id)
             if old.version != before.version:
                 # What was measured may not be what would be kept: begin again from there.

@@ -8,11 +8,12 @@ from remembrancer.application.ports import (
     Clock,
     EntryVault,
     EventLog,
+    Original,
     SessionVault,
     Transactions,
 )
 from remembrancer.application.remember import Progress
-from remembrancer.application.whose import require_whose
+from remembrancer.application.whose import acting_for_named, require_whose
 from remembrancer.domain.entry import MemoryEntry, Reason
 from remembrancer.domain.errors import StoreFullError, StoreUnavailableError, UnknownEntryError
 from remembrancer.domain.identity import EntryId
@@ -68,8 +69,9 @@ class Erase:
             InvalidInputError: the reason breaks its bounds.
         """
         Reason(reason=reason)
-        require_whose(entry_id, vault=self._vault, log=self._log, tenant=tenant, owner=owner)
-        erased = self._erase(entry_id, reason)
+        with acting_for_named(self._transactions, tenant, owner):
+            require_whose(entry_id, vault=self._vault, log=self._log, tenant=tenant, owner=owner)
+            erased = self._erase(entry_id, reason)
         return Erasure(erased=int(erased), pending=not self._finished())
 
     def owner(
@@ -84,14 +86,15 @@ class Erase:
         # As they were when they came in, or nothing would be found and nothing erased.
         tenant = parsed_name(tenant, field="tenant")
         owner = parsed_name(owner, field="owner")
-        entry_ids = self._vault.entries_of(tenant=tenant, owner=owner)
-        erased = 0
-        for done, entry_id in enumerate(entry_ids, start=1):
-            erased += self._erase(entry_id, reason)
-            if progress is not None:
-                progress(done, len(entry_ids))
-        with self._transactions.begin():
-            self._sessions.erase_owner(tenant=tenant, owner=owner)
+        with self._transactions.acting_for(tenant, owner):
+            entry_ids = self._vault.entries_of(tenant=tenant, owner=owner)
+            erased = 0
+            for done, entry_id in enumerate(entry_ids, start=1):
+                erased += self._erase(entry_id, reason)
+                if progress is not None:
+                    progress(done, len(entry_ids))
+            with self._transactions.begin():
+                self._sessions.erase_owner(tenant=tenant, owner=owner)
         return Erasure(erased=erased, pending=not self._finished())
 
     def session(self, *, tenant: str, session: str) -> Erasure:
@@ -102,7 +105,7 @@ class Erase:
         """
         tenant = parsed_name(tenant, field="tenant")
         session = parsed_name(session, field="session")
-        with self._transactions.begin():
+        with self._transactions.acting_for(tenant), self._transactions.begin():
             erased = self._sessions.erase_session(tenant=tenant, session=session)
         return Erasure(erased=erased, pending=not self._finished())
 
@@ -117,11 +120,15 @@ class Erase:
             return False  # The erasure itself is committed, and must not be reported as failed.
 
     def _erase(self, entry_id: EntryId, reason: str) -> bool:
-        with self._transactions.begin():
-            current = self._vault.current([entry_id]).get(entry_id)
+        known = self._kept(entry_id)
+        if known is None:
+            return False
+        with (
+            self._transactions.acting_for(known.tenant, known.owner),
+            self._transactions.begin(),
+        ):
+            current = self._kept(entry_id)  # Nobody else writes for the owner from here on.
             if current is None:
-                if self._vault.tenant_of_erased(entry_id) is None:
-                    raise UnknownEntryError(entry_id)
                 return False
             entry = load(self._log, MemoryEntry, MemoryEntry.create_id(current.tenant, entry_id))
             if entry is None:
@@ -130,3 +137,10 @@ class Erase:
             append(self._log, entry)
             self._index.drop(entry_id, self._vault.erase(entry_id))
         return True
+
+    def _kept(self, entry_id: EntryId) -> Original | None:
+        """Return the current version; None if the entry was erased."""
+        current = self._vault.current([entry_id]).get(entry_id)
+        if current is None and self._vault.tenant_of_erased(entry_id) is None:
+            raise UnknownEntryError(entry_id)
+        return current

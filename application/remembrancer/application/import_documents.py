@@ -26,6 +26,7 @@ from remembrancer.application.ports import (
     EntryVault,
     FoundDocuments,
     Original,
+    Transactions,
 )
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.entry import NewEntry
@@ -128,8 +129,10 @@ class ImportDocuments:
         vault: EntryVault,
         remember_many: RememberMany,
         correct: CorrectEntry,
+        transactions: Transactions,
     ) -> None:
         self._reader = reader
+        self._transactions = transactions
         self._vault = vault
         self._remember_many = remember_many
         self._correct = correct
@@ -147,6 +150,10 @@ class ImportDocuments:
         Raises:
             UnreadableDocumentError: none of the roots can be read; nothing was done.
         """
+        with self._transactions.acting_for(request.tenant, request.owner):
+            return self._imported(request, progress)
+
+    def _imported(self, request: ImportRequest, progress: Progress | None) -> ImportReport:
         run = _Run(request)
         for root in request.roots:
             try:

@@ -115,6 +115,12 @@ class Recall:
 
     def __call__(self, query: RecallQuery, context: RecallContext) -> Recalled:
         """Answer ``query``; never an exception for what a question says."""
+        owners = self._policy.owners(access_of(query))
+        only = owners[0] if owners is not None and len(owners) == 1 else None
+        with self._transactions.acting_for(query.tenant, only):
+            return self._answered(query, context)
+
+    def _answered(self, query: RecallQuery, context: RecallContext) -> Recalled:
         if query.kind is RecallKind.CORE:
             with self._transactions.snapshot():
                 return self._core(query)

@@ -29,6 +29,7 @@ from remembrancer.application.ports import (
     VectorStore,
 )
 from remembrancer.application.remember import Progress
+from remembrancer.application.whose import places_by_owner
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import (
@@ -95,24 +96,17 @@ class Reindex:
         """
         index = self._indexes.begin(self._space(to))
         began = index.position
-        while True:
-            index, caught_up = self._step(index, allow_gaps=allow_gaps)
-            if progress is not None:
-                progress(index.position, self._log.position())
-            if caught_up:
-                break
+        with self._transactions.over_all_tenants():
+            index = self._built(index, allow_gaps=allow_gaps, progress=progress)
         retired = tuple(one.number for one in self._indexes.all() if one.number != index.number)
         if drop_retired:
             for one in self._indexes.all():
                 if one.number != index.number:
                     self._indexes.drop(one)
             retired = ()
-        return Reindexed(
-            index=index,
-            vectors=self._indexes.store(index).count(),
-            resumed_from=began,
-            retired=retired,
-        )
+        with self._transactions.over_all_tenants():
+            vectors = self._indexes.store(index).count()
+        return Reindexed(index=index, vectors=vectors, resumed_from=began, retired=retired)
 
     def drop_retired(self) -> tuple[int, ...]:
         """Destroy the indexes that answered once; return their numbers.
@@ -126,7 +120,10 @@ class Reindex:
 
     def words(self, *, progress: Progress | None = None) -> int:
         """Rebuild the sparse index, in one transaction; return how many versions are in it."""
-        with self._transactions.begin():
+        with (
+            self._transactions.over_all_tenants(),
+            self._transactions.begin(alone=True),
+        ):
             self._sparse.clear()
             position, end = 0, self._log.position()
             while records := self._log.follow(after_position=position, limit=EVENTS_AT_ONCE):
@@ -154,11 +151,14 @@ class Reindex:
         active = self._indexes.active()
         space = self._space(None if active is None else active.embedding_tuple)
         if active is None:
-            with self._transactions.begin():
+            with self._transactions.begin(alone=True):
                 active = self._indexes.active() or self._indexes.activate(
                     self._indexes.begin(space)
                 )
-        store = self._indexes.store(active)
+        with self._transactions.over_all_tenants():
+            return self._filled(self._indexes.store(active), space, progress)
+
+    def _filled(self, store: VectorStore, space: EmbeddingTuple, progress: Progress | None) -> int:
         added, position, end = 0, 0, self._log.position()
         while records := self._log.follow(after_position=position, limit=EVENTS_AT_ONCE):
             touched, _ = _touched(record.event for record in records)
@@ -173,6 +173,16 @@ class Reindex:
             if found.nobody_answered:
                 break
         return added
+
+    def _built(
+        self, index: VectorIndex, *, allow_gaps: bool, progress: Progress | None
+    ) -> VectorIndex:
+        while True:
+            index, caught_up = self._step(index, allow_gaps=allow_gaps)
+            if progress is not None:
+                progress(index.position, self._log.position())
+            if caught_up:
+                return index
 
     def _space(self, to: EmbeddingTuple | None) -> EmbeddingTuple:
         space = self._vectors.preferred_space if to is None else to
@@ -201,12 +211,8 @@ class Reindex:
             if now.state is IndexState.ACTIVE:
                 return now, True
             self._write(store, versions, found.vectors)
-            # Without a vector: not even the one that an earlier version may have left there.
-            for one, vector in zip(versions, found.vectors, strict=True):
-                if vector is None:
-                    store.delete(index_id(one))
-            for place in _places(erased):
-                store.delete(place)
+            for entry_id, count in erased.items():
+                self._drop(store, entry_id, count)
             if position != index.position:
                 index = self._indexes.advance(index, position)
         if gaps:
@@ -218,7 +224,7 @@ class Reindex:
         return index, False
 
     def _switched(self, index: VectorIndex) -> tuple[VectorIndex, bool]:
-        with self._transactions.begin():
+        with self._transactions.begin(alone=True):
             now = self._as_it_is(index)
             if now.state is IndexState.ACTIVE:
                 return now, True
@@ -258,16 +264,34 @@ class Reindex:
     def _write(
         self, store: VectorStore, versions: Sequence[Original], vectors: Sequence[Vector | None]
     ) -> int:
-        """Write what is still as it was read: nothing erased or corrected since gets a vector."""
+        """Write what is still as it was read: nothing erased or corrected since gets a vector.
+
+        What has no vector now loses the one that an earlier version may have left in its place.
+        """
+        written = 0
         with self._transactions.begin():
-            now = self._vault.indexed([index_id(one) for one in versions])
-            points = []
-            for one, vector in zip(versions, vectors, strict=True):
-                still = now.get(index_id(one))
-                if vector is not None and still is not None and still.digest == one.digest:
-                    points.append(VectorPoint(index_id(one), vector, labels(one)))
-            store.upsert_many(points)
-        return len(points)
+            for (tenant, owner), places in places_by_owner(versions):
+                with self._transactions.acting_for(tenant, owner):
+                    now = self._vault.indexed([index_id(versions[i]) for i in places])
+                    points = []
+                    for one, vector in ((versions[i], vectors[i]) for i in places):
+                        still = now.get(index_id(one))
+                        if vector is None:
+                            store.delete(index_id(one))
+                        elif still is not None and still.digest == one.digest:
+                            points.append(VectorPoint(index_id(one), vector, labels(one)))
+                    store.upsert_many(points)
+                    written += len(points)
+        return written
+
+    def _drop(self, store: VectorStore, entry_id: EntryId, count: int) -> None:
+        """Remove what an erased entry of ``count`` versions had in an index."""
+        tenant = self._vault.tenant_of_erased(entry_id)
+        if tenant is None:  # Never here: the log is another's.
+            return
+        with self._transactions.acting_for(tenant):
+            for place in _places({entry_id: count}):
+                store.delete(place)
 
     def _versions(self, entry_ids: Iterable[EntryId]) -> list[Original]:
         """Return all kept versions of these entries, superseded ones too, in this order."""

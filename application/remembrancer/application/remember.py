@@ -17,6 +17,7 @@ from remembrancer.application.ports import (
     VectorIndex,
     VectorIndexes,
 )
+from remembrancer.application.whose import places_by_owner
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.entry import MemoryEntry, NewEntry
 from remembrancer.domain.errors import EntryErasedError, IdempotencyConflictError
@@ -160,10 +161,15 @@ class Remember:
             if index is not None and index.embedding_tuple != space:
                 return False
             at = self._clock.now()
-            originals = [self._original(entries[i], ids[i], measured[i][0], at) for i in fresh]
-            append(self._log, *map(_remembered, originals))
-            self._vault.keep(originals)
-            self._index.add(originals, [measured[i][1] for i in fresh], self._index.of(index))
+            for (tenant, owner), places in places_by_owner(entries[i] for i in fresh):
+                some = [fresh[place] for place in places]
+                originals = [self._original(entries[i], ids[i], measured[i][0], at) for i in some]
+                with self._transactions.acting_for(tenant, owner):
+                    append(self._log, *map(_remembered, originals))
+                    self._vault.keep(originals)
+                    self._index.add(
+                        originals, [measured[i][1] for i in some], self._index.of(index)
+                    )
         return True
 
     def _id_of(self, entry: NewEntry) -> EntryId:
@@ -173,15 +179,23 @@ class Remember:
 
     def _fresh(self, entries: Sequence[NewEntry], ids: Sequence[EntryId]) -> list[int]:
         """Return the places of entries that aren't here yet."""
-        keyed = {
-            ids[i]: entry for i, entry in enumerate(entries) if entry.idempotency_key is not None
-        }
-        if not keyed:
+        if all(entry.idempotency_key is None for entry in entries):
             return list(range(len(entries)))
+        fresh: list[int] = []
+        for (tenant, owner), places in places_by_owner(entries):
+            with self._transactions.acting_for(tenant, owner):
+                fresh += self._fresh_of(places, entries, ids)
+        return sorted(fresh)
+
+    def _fresh_of(
+        self, places: Sequence[int], entries: Sequence[NewEntry], ids: Sequence[EntryId]
+    ) -> list[int]:
+        """Return those of one owner's ``places``."""
+        keyed = [ids[i] for i in places if entries[i].idempotency_key is not None]
         first = self._vault.versions([(entry_id, 1) for entry_id in keyed])
         fresh, seen = [], dict[EntryId, NewEntry]()
-        for i, entry in enumerate(entries):
-            entry_id = ids[i]
+        for i in places:
+            entry, entry_id = entries[i], ids[i]
             known = first.get((entry_id, 1))
             if known is not None:
                 if not _same_content(entry, known):

@@ -90,7 +90,7 @@ class Replay:
             }
         )
         key = StageKey(tenant=reader.tenant, session=session, stage=stage)
-        with self._transactions.snapshot():
+        with self._transactions.acting_for(key.tenant), self._transactions.snapshot():
             committed = load(
                 self._log,
                 L3Selection,

@@ -64,7 +64,8 @@ class SelectEntries:
         """As calling, but return the aggregate, and whether it had been committed before."""
         key = StageKey(tenant=query.tenant, session=session, stage=stage)
         stream = L3Selection.create_id(key.tenant, key.session, key.stage)
-        known, reused = load(self._log, L3Selection, stream), True
+        with self._transactions.acting_for(key.tenant):
+            known, reused = load(self._log, L3Selection, stream), True
         if known is None:
             known, reused = self._commit(stream, key, query, self._recall(query, context))
         if known.selection.owner != query.owner:
@@ -82,7 +83,10 @@ class SelectEntries:
         )
         selected = L3Selection.select(selection, at=self._clock.now())
         try:
-            with self._transactions.begin():
+            with (
+                self._transactions.acting_for(key.tenant, query.owner),
+                self._transactions.begin(),
+            ):
                 append(self._log, selected)
                 self._sessions.keep_key(
                     stream,
@@ -92,7 +96,8 @@ class SelectEntries:
                     key=secret,
                 )
         except StaleStreamError:
-            adopted = load(self._log, L3Selection, stream)
+            with self._transactions.acting_for(key.tenant):
+                adopted = load(self._log, L3Selection, stream)
             if adopted is None:
                 raise
             return adopted, True

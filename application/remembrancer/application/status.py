@@ -51,7 +51,7 @@ class ReadStatus:
 
     def __call__(self) -> Status:
         """Return one consistent view."""
-        with self._transactions.snapshot():
+        with self._transactions.over_all_tenants(), self._transactions.snapshot():
             active = self._indexes.active()
             return Status(
                 entries=self._vault.count(),

@@ -1,11 +1,39 @@
 """Whose an entry must be, for a host that acts for one tenant or owner and is given an id."""
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
 from remembrancer.application.load import load
-from remembrancer.application.ports import EntryVault, EventLog
+from remembrancer.application.ports import EntryVault, EventLog, Transactions
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import UnknownEntryError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.parsed import parsed_name
+
+
+class Owned(Protocol):
+    """What belongs to an owner: an entry to be, an original, a text."""
+
+    @property
+    def tenant(self) -> str: ...  # noqa: D102  # said above
+    @property
+    def owner(self) -> str: ...  # noqa: D102  # said above
+
+
+def places_by_owner(owned: Iterable[Owned]) -> list[tuple[tuple[str, str], list[int]]]:
+    """Return the places of what belongs to each (tenant, owner), sorted by them."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(owned):
+        places.setdefault((one.tenant, one.owner), []).append(place)
+    return sorted(places.items())
+
+
+def acting_for_named(
+    transactions: Transactions, tenant: str | None, owner: str | None
+) -> AbstractContextManager[None]:
+    """Act for whom the host named; for anybody, where the store allows it, if it named none."""
+    return nullcontext() if tenant is None else transactions.acting_for(tenant, owner)
 
 
 def require_whose(

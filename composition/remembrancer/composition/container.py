@@ -273,6 +273,7 @@ class Container(containers.DeclarativeContainer):
         vault=store.provided.vault,
         remember_many=remember,
         correct=correct,
+        transactions=store.provided.transactions,
     )
     reindex = providers.Singleton(
         Reindex,

@@ -166,7 +166,7 @@ def preparation_under(  # every part that differs between the real thing and a r
     lookup = PreparedQueries(
         clock=clock, secret=store.secret.secret(), configuration=configuration
     )
-    contexts = CacheContexts(log=store.log, clock=clock)
+    contexts = CacheContexts(log=store.log, transactions=store.transactions, clock=clock)
     paid_request = PaidRequest(
         ledger=store.ledger,
         provider=provider,

@@ -7,11 +7,13 @@ together is never kept, even if an outer block swallows the inner error.
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from typing_extensions import override
 
 from remembrancer.application.ports.transactions import Transactions
+
+_ANYBODY = nullcontext()
 
 
 class MemoryTransactions(Transactions):
@@ -31,7 +33,8 @@ class MemoryTransactions(Transactions):
 
     @override
     @contextmanager
-    def begin(self) -> Generator[None]:
+    def begin(self, *, alone: bool = False) -> Generator[None]:
+        del alone  # One transaction writes at a time anyway.
         with self._lock:
             if self._reads and not self._writes:
                 raise RuntimeError("a write transaction can't begin inside a snapshot")
@@ -58,6 +61,14 @@ class MemoryTransactions(Transactions):
                 yield
             finally:
                 self._reads -= 1
+
+    @override
+    def acting_for(self, tenant: str, owner: str | None = None) -> AbstractContextManager[None]:
+        return _ANYBODY  # Dictionaries have no row security.
+
+    @override
+    def over_all_tenants(self) -> AbstractContextManager[None]:
+        return _ANYBODY
 
     @override
     def scrub(self) -> bool:

@@ -1,12 +1,14 @@
 """Transactions over everything in one SQLite file."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.application.ports.transactions import Transactions
+
+_ANYBODY = nullcontext()
 
 
 class SqliteTransactions(Transactions):
@@ -21,7 +23,8 @@ class SqliteTransactions(Transactions):
 
     @override
     @contextmanager
-    def begin(self) -> Generator[None]:
+    def begin(self, *, alone: bool = False) -> Generator[None]:
+        del alone  # One transaction writes at a time anyway.
         with self._database.write():
             yield
 
@@ -30,6 +33,14 @@ class SqliteTransactions(Transactions):
     def snapshot(self) -> Generator[None]:
         with self._database.read():
             yield
+
+    @override
+    def acting_for(self, tenant: str, owner: str | None = None) -> AbstractContextManager[None]:
+        return _ANYBODY  # A file has no row security.
+
+    @override
+    def over_all_tenants(self) -> AbstractContextManager[None]:
+        return _ANYBODY
 
     @override
     def scrub(self) -> bool:
