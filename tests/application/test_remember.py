@@ -1,15 +1,17 @@
 """Remembering: event, text, words and vector together, or nothing."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.application.agreement import assert_agreement
 from tests.application.house import House, a_context, a_query, an_entry, open_house
 
+from remembrancer.application.ports import Original
 from remembrancer.composition.store import Store
 from remembrancer.domain import EntryId, NewEntry
 from remembrancer.domain.entry import MemoryEntry
@@ -236,6 +238,31 @@ def test_the_key_of_an_erased_entry_is_spent(house: House) -> None:
         house.memory.remember(entry)
 
     assert refused.value.entry_id == entry_id
+
+
+def test_an_identical_write_that_commits_just_before_is_adopted() -> None:
+    """Not taken for an erased entry: its event is there, and the vault was read before it."""
+    entry = an_entry(idempotency_key="same")
+    others: list[EntryId] = []
+
+    def overtaken(store: Store) -> Store:
+        versions = store.vault.versions
+
+        def read(wanted: Sequence[tuple[EntryId, int]]) -> dict[tuple[EntryId, int], Original]:
+            found = versions(wanted)
+            if not others:
+                others.append(EntryId(UUID(int=0)))  # Only once; its own reading comes here too.
+                others[:] = [house.memory.remember(entry)]
+            return found
+
+        store.vault.versions = read  # type: ignore[method-assign]  # one that is slower than another
+        return store
+
+    with open_house(None, altered=overtaken) as house:
+        adopted = house.memory.remember(entry)
+
+        assert [adopted] == others
+        assert len(house.events()) == 1
 
 
 @pytest.mark.parametrize(("key", "made"), [("same", 1), (None, THREADS)])

@@ -212,7 +212,8 @@ class Remember:
 
     def _refuse_erased(self, tenant: str, entry_id: EntryId) -> None:
         stream = MemoryEntry.create_id(tenant, entry_id)
-        if next(iter(self._log.read(stream)), None) is not None:
+        # Any event would do, but for the one that another thread is committing just now.
+        if any(isinstance(event, MemoryEntry.EntryErased) for event in self._log.read(stream)):
             raise EntryErasedError(entry_id)
 
     def _original(self, entry: NewEntry, entry_id: EntryId, tokens: int, at: datetime) -> Original:
