@@ -7,7 +7,13 @@ from typing_extensions import override
 
 from remembrancer.adapters.memory.transactions import MemoryTransactions
 from remembrancer.adapters.memory.vector_store import MemoryVectorStore
-from remembrancer.application.ports.vector_indexes import IndexState, VectorIndex, VectorIndexes
+from remembrancer.application.ports.vector_indexes import (
+    LOCAL,
+    IndexState,
+    VectorIndex,
+    VectorIndexes,
+    require_kept_here,
+)
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.errors import InvalidInputError, StoreUnavailableError
 
@@ -31,11 +37,12 @@ class MemoryVectorIndexes(VectorIndexes):
             return sorted(self._indexes.values(), key=lambda index: index.number)
 
     @override
-    def begin(self, embedding_tuple: EmbeddingTuple) -> VectorIndex:
+    def begin(self, embedding_tuple: EmbeddingTuple, place: str | None = None) -> VectorIndex:
+        wanted = (embedding_tuple, place or LOCAL)
         with self._transactions.begin():
             building = self._of_state(IndexState.BUILDING)
             if building is not None:
-                if building.embedding_tuple == embedding_tuple:
+                if (building.embedding_tuple, building.place) == wanted:
                     return building
                 self._destroy(building)
             self._last_number += 1  # Also after a rollback: no number is used twice.
@@ -45,13 +52,17 @@ class MemoryVectorIndexes(VectorIndexes):
                     embedding_tuple=embedding_tuple,
                     state=IndexState.BUILDING,
                     position=0,
+                    place=wanted[1],
                 )
             )
 
     @override
     def advance(self, index: VectorIndex, position: int) -> VectorIndex:
         with self._transactions.begin():
-            return self._put(replace(self._building(index), position=position))
+            found = self._indexes.get(index.number)
+            if found is None or found.state is not IndexState.ACTIVE or not found.follows:
+                found = self._building(index)
+            return self._put(replace(found, position=position))
 
     @override
     def activate(self, index: VectorIndex) -> VectorIndex:
@@ -76,6 +87,7 @@ class MemoryVectorIndexes(VectorIndexes):
 
     @override
     def store(self, index: VectorIndex) -> MemoryVectorStore:
+        require_kept_here(index)
         store = self._stores.get(index.number)
         if store is None:
             # Of two threads that come first at once, both get the one that is kept.
@@ -108,7 +120,8 @@ class MemoryVectorIndexes(VectorIndexes):
         return index
 
     def _destroy(self, index: VectorIndex) -> None:
-        self.store(index).drop()
+        if not index.follows:
+            self.store(index).drop()
         self._transactions.on_rollback(self._restoring(index.number))
         del self._indexes[index.number]
 

@@ -9,12 +9,18 @@ from typing_extensions import override
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.vector_store import SqliteVectorStore
 from remembrancer.adapters.sqlite.vector_tables import DIMENSIONS_MAX, VectorTables
-from remembrancer.application.ports.vector_indexes import IndexState, VectorIndex, VectorIndexes
+from remembrancer.application.ports.vector_indexes import (
+    LOCAL,
+    IndexState,
+    VectorIndex,
+    VectorIndexes,
+    require_kept_here,
+)
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.errors import InvalidInputError, StoreUnavailableError
 
-_SELECT = "SELECT number, embedding_tuple, state, position FROM vector_index "
+_SELECT = "SELECT number, embedding_tuple, state, position, place FROM vector_index "
 _NUMBERED = "WHERE number = ?"
 
 
@@ -37,36 +43,41 @@ class SqliteVectorIndexes(VectorIndexes):
             return [_index(*row) for row in connection.execute(_SELECT + "ORDER BY number")]
 
     @override
-    def begin(self, embedding_tuple: EmbeddingTuple) -> VectorIndex:
-        if embedding_tuple.dimensions > DIMENSIONS_MAX:
+    def begin(self, embedding_tuple: EmbeddingTuple, place: str | None = None) -> VectorIndex:
+        where = place or LOCAL
+        if where == LOCAL and embedding_tuple.dimensions > DIMENSIONS_MAX:
             raise InvalidInputError(
                 field="dimensions", problem=f"are above {DIMENSIONS_MAX:,}, the most SQLite takes"
             )
         with self._database.write() as connection:
             building = _one(connection, "WHERE state = 'building'")
             if building is not None:
-                if building.embedding_tuple == embedding_tuple:
+                if (building.embedding_tuple, building.place) == (embedding_tuple, where):
                     return building
                 self._destroy(connection, building)
             spelt = canonical_json(embedding_tuple.model_dump(mode="json")).decode()
             connection.execute(
-                "INSERT INTO vector_index (embedding_tuple, state, position)"
-                " VALUES (?, 'building', 0)",
-                (spelt,),
+                "INSERT INTO vector_index (embedding_tuple, state, position, place)"
+                " VALUES (?, 'building', 0, ?)",
+                (spelt, where),
             )
             number = connection.last_insert_rowid()
-            VectorTables(number).create(connection, embedding_tuple.dimensions)
+            if where == LOCAL:
+                VectorTables(number).create(connection, embedding_tuple.dimensions)
         return VectorIndex(
             number=number,
             embedding_tuple=embedding_tuple,
             state=IndexState.BUILDING,
             position=0,
+            place=where,
         )
 
     @override
     def advance(self, index: VectorIndex, position: int) -> VectorIndex:
         with self._database.write() as connection:
-            _require_building(connection, index)
+            found = _found(connection, index)
+            if found.state is not IndexState.ACTIVE or not found.follows:
+                _require_building(connection, index)
             connection.execute(
                 "UPDATE vector_index SET position = ? WHERE number = ?", (position, index.number)
             )
@@ -97,6 +108,7 @@ class SqliteVectorIndexes(VectorIndexes):
 
     @override
     def store(self, index: VectorIndex) -> SqliteVectorStore:
+        require_kept_here(index)
         key = (index.number, index.embedding_tuple)
         store = self._stores.get(key)
         if store is None:
@@ -112,7 +124,8 @@ class SqliteVectorIndexes(VectorIndexes):
         return store
 
     def _destroy(self, connection: apsw.Connection, index: VectorIndex) -> None:
-        VectorTables(index.number).drop(connection)
+        if not index.follows:
+            VectorTables(index.number).drop(connection)
         connection.execute("DELETE FROM vector_index WHERE number = ?", (index.number,))
         store = self._stores.get((index.number, index.embedding_tuple))
         if store is not None:
@@ -139,12 +152,13 @@ def _require_building(connection: apsw.Connection, index: VectorIndex) -> None:
         raise InvalidInputError(field="index", problem=f"is {state}, not building")
 
 
-def _index(number: Any, spelt: Any, state: Any, position: Any) -> VectorIndex:
+def _index(number: Any, spelt: Any, state: Any, position: Any, place: Any) -> VectorIndex:
     return VectorIndex(
         number=number,
         embedding_tuple=_embedding_tuple(spelt),
         state=IndexState(state),
         position=position,
+        place=place,
     )
 
 

@@ -27,8 +27,15 @@ from remembrancer.application.ports.sparse_index import SparseDocument, SparseIn
 from remembrancer.application.ports.token_counter import TokenCounter
 from remembrancer.application.ports.transactions import Transactions
 from remembrancer.application.ports.vector_indexes import IndexState, VectorIndex, VectorIndexes
+from remembrancer.application.ports.vector_outbox import (
+    OutboxErasure,
+    OutboxVector,
+    VectorOutbox,
+)
+from remembrancer.application.ports.vector_place import VectorPlace
 from remembrancer.application.ports.vector_store import (
     Filter,
+    KeptVector,
     VectorMatch,
     VectorPoint,
     VectorStore,
@@ -49,7 +56,10 @@ __all__ = [
     "FoundDocuments",
     "IndexState",
     "InstallationSecret",
+    "KeptVector",
     "Original",
+    "OutboxErasure",
+    "OutboxVector",
     "Randomness",
     "Recorded",
     "Sealer",
@@ -62,6 +72,8 @@ __all__ = [
     "VectorIndex",
     "VectorIndexes",
     "VectorMatch",
+    "VectorOutbox",
+    "VectorPlace",
     "VectorPoint",
     "VectorStore",
 ]

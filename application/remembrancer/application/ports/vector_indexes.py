@@ -6,6 +6,10 @@ from typing import Protocol
 
 from remembrancer.application.ports.vector_store import VectorStore
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.errors import StoreUnavailableError
+
+LOCAL = "local"
+"""The place of an index whose vectors the store keeps itself, in step with the entries."""
 
 
 class IndexState(StrEnum):
@@ -25,7 +29,15 @@ class VectorIndex:
     embedding_tuple: EmbeddingTuple
     state: IndexState
     position: int
-    """While building: the log position up to which entries are in."""
+    """The log position up to which entries are in: while building, and for as long as it lives
+    where it is kept elsewhere."""
+    place: str = LOCAL
+    """Where its vectors are kept: in the store itself, or with another service, by its name."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether it follows the log from elsewhere, instead of being written with the entries."""
+        return self.place != LOCAL
 
 
 class VectorIndexes(Protocol):
@@ -39,10 +51,11 @@ class VectorIndexes(Protocol):
         """Return all indexes by number."""
         ...
 
-    def begin(self, embedding_tuple: EmbeddingTuple) -> VectorIndex:
-        """Return the building index of this tuple, made empty if there is none.
+    def begin(self, embedding_tuple: EmbeddingTuple, place: str | None = None) -> VectorIndex:
+        """Return the building index of this tuple and place, made empty if there is none.
 
-        A building index of another tuple is dropped.
+        A building index of another tuple or place is dropped.  Without a place it is the one
+        that the registry was set up with, the store itself unless told otherwise.
 
         Raises:
             InvalidInputError: this store can't hold vectors of so many dimensions.
@@ -50,10 +63,10 @@ class VectorIndexes(Protocol):
         ...
 
     def advance(self, index: VectorIndex, position: int) -> VectorIndex:
-        """Record how far a building index has come.
+        """Record how far an index has come that is building, or follows from elsewhere.
 
         Raises:
-            InvalidInputError: it isn't building (any more).
+            InvalidInputError: it is neither (any more).
             StoreUnavailableError: it was dropped meanwhile.
         """
         ...
@@ -78,5 +91,40 @@ class VectorIndexes(Protocol):
         ...
 
     def store(self, index: VectorIndex) -> VectorStore:
-        """Return the vectors of an index.  The same object for the same index."""
+        """Return the vectors of an index.  The same object for the same index.
+
+        Raises:
+            StoreUnavailableError: they are kept elsewhere, by what isn't set up here.
+        """
         ...
+
+    def prepare(self, index: VectorIndex) -> None:
+        """Make room for an index that is kept elsewhere; called outside transactions.
+
+        Room that is there already is left as it is, unless the index is at position 0: what an
+        earlier run left there is then thrown away.
+
+        Raises:
+            StoreUnavailableError: that place is away.
+            StoreCorruptError: what lies there is of another space, or another memory's.
+        """
+
+    def sweep(self) -> None:
+        """Destroy what dropped indexes left elsewhere; called outside transactions.
+
+        Raises:
+            StoreUnavailableError: that place is away; it is done by the next call.
+        """
+
+
+def require_kept_here(index: VectorIndex) -> None:
+    """Refuse an index whose vectors the store doesn't keep.
+
+    Raises:
+        StoreUnavailableError: they are kept elsewhere.
+    """
+    if index.follows:
+        raise StoreUnavailableError(
+            store=f"vector index {index.number}",
+            problem=f"{index.place} keeps its vectors and isn't set up here",
+        )

@@ -21,6 +21,8 @@ class VectorPoint:
     id: EntryId
     vector: Vector = field(repr=False)
     metadata: Mapping[str, str] = field(repr=False)
+    version: int | None = None
+    """Of the entry; a store that follows the log from afar gives it back with a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +31,29 @@ class VectorMatch:
 
     id: EntryId
     score: float
+    version: int | None = None
+    """Of the entry whose vector this is; None where the index is in step by construction."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVector:
+    """A stored vector and the entry's version that it belongs to, where the store knows it."""
+
+    vector: Vector = field(repr=False)
+    version: int | None = None
 
 
 class VectorStore(Protocol):
-    """Exact nearest-neighbour search over the vectors of one embedding tuple.
+    """Nearest-neighbour search over the vectors of one embedding tuple.
 
-    Calls block.  A committed write, also of another process, is seen by the next query.  Scores
-    are those of :func:`remembrancer.domain.vector.cosine`, to the last bit.
+    Exact, unless the adapter was set to be approximate: then some of the nearest may be missing,
+    and what comes back is ordered and scored as ever.  Calls block.  A committed write, also of
+    another process, is seen by the next query.  Scores are those of
+    :func:`remembrancer.domain.vector.cosine`, to the last bit.
 
     Raises:
-        StoreUnavailableError: from every method, once the index was dropped.
+        StoreUnavailableError: from every method, once the index was dropped, or while what keeps
+            it is away.
     """
 
     def upsert(self, id: EntryId, vector: Vector, metadata: Mapping[str, str]) -> None:  # noqa: A002  # the design's word
@@ -77,9 +92,22 @@ class VectorStore(Protocol):
         """Return the stored float32 vectors of those ids that are here."""
         ...
 
+    def kept(self, ids: Sequence[EntryId]) -> dict[EntryId, KeptVector]:
+        """Return the stored vectors of those ids that are here, with their versions."""
+        return {id_: KeptVector(vector) for id_, vector in self.vectors(ids).items()}
+
+    def present(self, ids: Sequence[EntryId]) -> set[EntryId]:
+        """Return those of ``ids`` that have a vector here."""
+        return set(self.vectors(ids))
+
     def delete(self, id: EntryId) -> None:  # noqa: A002  # the design's word
         """Drop a vector and overwrite its bytes.  An unknown id is not an error."""
         ...
+
+    def delete_many(self, ids: Sequence[EntryId]) -> None:
+        """Drop vectors as :meth:`delete` does."""
+        for id_ in ids:
+            self.delete(id_)
 
     def clear(self) -> None:
         """Drop all vectors."""

@@ -18,7 +18,7 @@ from typing import ClassVar
 import pytest
 
 from remembrancer.application.ports.transactions import Transactions
-from remembrancer.application.ports.vector_indexes import IndexState, VectorIndexes
+from remembrancer.application.ports.vector_indexes import LOCAL, IndexState, VectorIndexes
 from remembrancer.application.ports.vector_store import VectorMatch
 from remembrancer.contracts.rollback import rolled_back
 from remembrancer.contracts.vector_examples import EAST, FIRST, NORTH, SECOND, put
@@ -32,6 +32,7 @@ from remembrancer.domain.errors import (
 SPACE = EmbeddingTuple(
     provider="test", model="old", model_revision="1", dimensions=4, input_preparation="plain@1"
 )
+ELSEWHERE = "elsewhere"
 OTHER_SPACE = SPACE.model_copy(update={"model": "new", "dimensions": 3})
 
 
@@ -140,6 +141,58 @@ class VectorIndexesContract(ABC):
 
         with pytest.raises(InvalidInputError):
             indexes.advance(active, 3)
+
+    def test_an_index_is_kept_here_unless_told_otherwise(self, indexes: VectorIndexes) -> None:
+        here = indexes.begin(SPACE)
+
+        assert (here.place, here.follows) == (LOCAL, False)
+
+    def test_an_index_that_is_kept_elsewhere_is_one_of_all(self, indexes: VectorIndexes) -> None:
+        here = indexes.activate(indexes.begin(SPACE))
+
+        there = indexes.begin(SPACE, ELSEWHERE)
+
+        assert (there.place, there.follows) == (ELSEWHERE, True)
+        assert indexes.all() == [here, there]
+        assert indexes.begin(SPACE, ELSEWHERE) == there
+
+    def test_beginning_in_another_place_drops_what_was_being_built(
+        self, indexes: VectorIndexes
+    ) -> None:
+        there = indexes.begin(SPACE, ELSEWHERE)
+
+        here = indexes.begin(SPACE, LOCAL)
+
+        assert indexes.all() == [here]
+        assert here.number != there.number
+
+    def test_an_active_index_elsewhere_goes_on_following(self, indexes: VectorIndexes) -> None:
+        there = indexes.activate(indexes.advance(indexes.begin(SPACE, ELSEWHERE), 3))
+
+        advanced = indexes.advance(there, 8)
+
+        assert (advanced.state, advanced.position) == (IndexState.ACTIVE, 8)
+        assert indexes.active() == advanced
+
+    def test_a_retired_index_elsewhere_follows_no_more(self, indexes: VectorIndexes) -> None:
+        there = indexes.activate(indexes.begin(SPACE, ELSEWHERE))
+        indexes.activate(indexes.begin(SPACE, LOCAL))
+
+        with pytest.raises(InvalidInputError):
+            indexes.advance(there, 8)
+
+    def test_an_index_elsewhere_is_dropped_as_others_are(self, indexes: VectorIndexes) -> None:
+        there = indexes.begin(SPACE, ELSEWHERE)
+
+        indexes.drop(there)
+
+        assert indexes.all() == []
+
+    def test_has_no_vectors_of_what_nobody_here_keeps(self, indexes: VectorIndexes) -> None:
+        there = indexes.begin(SPACE, "nowhere")
+
+        with pytest.raises(StoreUnavailableError):
+            indexes.store(there).count()
 
     def test_the_active_tuple_can_be_built_anew_beside_it(self, indexes: VectorIndexes) -> None:
         active = indexes.activate(indexes.begin(SPACE))
