@@ -1,0 +1,3 @@
+"""Which revision this release works with."""
+
+HEAD = "0001"

@@ -1,0 +1,1 @@
+"""Revisions, oldest first.  None that was released is ever changed."""

@@ -1,0 +1,276 @@
+"""How a transaction begins, ends, and what is answered when its end isn't confirmed."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+
+import psycopg
+
+from remembrancer.adapters.postgres.connection import Connection, connect
+from remembrancer.adapters.postgres.limits import Limits
+from remembrancer.adapters.postgres.outcome import Outcome, find_out
+from remembrancer.adapters.postgres.pool import Pool
+from remembrancer.adapters.postgres.positions import last_settled
+from remembrancer.adapters.postgres.scope import Scope
+from remembrancer.adapters.postgres.statements import (
+    BEGIN_READ,
+    BEGIN_SNAPSHOT,
+    BEGIN_WRITE,
+    IDENTITY,
+    WRITE_ALONE,
+    WRITERS,
+    Statement,
+    acting_for,
+    owners_lock,
+    settings,
+)
+from remembrancer.adapters.postgres.thread_state import Identity, ThreadState, Transaction
+from remembrancer.adapters.postgres.translation import translating
+from remembrancer.domain.errors import OutcomeUnknownError, StoreUnavailableError
+
+_IN_ONE_STATE = "SET TRANSACTION SNAPSHOT '{}'"
+
+
+class Sessions:
+    """The connections of one process, and the transactions in them."""
+
+    def __init__(self, dsn: str, *, reader_dsn: str | None, limits: Limits, store: str) -> None:
+        """Open none yet."""
+        self._limits = limits
+        self._store = store
+        self._connect = partial(connect, dsn, limits=limits, store=store)
+        self.app = self._pool(self._connect)
+        """Under row security."""
+        self.reader: Pool | None = None
+        """With the right to see all rows and to write none."""
+        if reader_dsn is not None:
+            self.reader = self._pool(partial(connect, reader_dsn, limits=limits, store=store))
+
+    def close(self) -> None:
+        """Close all that nobody uses; the others with the end of their transactions."""
+        for pool in self._pools():
+            pool.close()
+
+    def leave(self) -> None:
+        """In a forked child: forget the parent's."""
+        for pool in self._pools():
+            pool.leave()
+
+    # -- Writing -----------------------------------------------------------
+
+    @contextmanager
+    def begun(
+        self, mine: ThreadState, *, scope: Scope | None, alone: bool, pipelined: bool
+    ) -> Generator[Transaction]:
+        """Begin this thread's write transaction; commit it at the end, or roll it back."""
+        if mine.app is not None or mine.snapshots:
+            raise RuntimeError("a write transaction can't begin inside a snapshot")
+        with translating(store=self._store):
+            tx = self._begin(
+                self.app, self._opening(scope, alone=alone), scope=scope, pipelined=pipelined
+            )
+            mine.app = tx
+            try:
+                yield tx
+                if tx.doom is not None:
+                    raise tx.doom
+                self._commit(tx)
+            except BaseException:
+                _roll_back(tx)
+                raise
+            finally:
+                mine.app = None
+                tx.pool.give_back(tx.connection)
+        for call in tx.calls:
+            call()
+
+    def _opening(self, scope: Scope | None, *, alone: bool) -> list[Statement]:
+        statements = [
+            BEGIN_WRITE,
+            settings(self._limits),
+            acting_for(scope),
+            IDENTITY,
+            WRITE_ALONE if alone else WRITERS,
+        ]
+        if scope is not None and scope.owner is not None:
+            statements += owners_lock(scope.tenant, scope.owner)
+        return statements
+
+    def _begin(
+        self, pool: Pool, statements: Sequence[Statement], *, scope: Scope | None, pipelined: bool
+    ) -> Transaction:
+        connection = pool.take()
+        try:
+            try:
+                return _began(connection, pool, statements, scope=scope, pipelined=pipelined)
+            except psycopg.OperationalError:
+                if not connection.closed:
+                    raise
+            # It had died while it lay in the pool, and nothing has happened yet.
+            pool.drop(connection)
+            connection = pool.fresh()
+            return _began(connection, pool, statements, scope=scope, pipelined=pipelined)
+        except BaseException:
+            pool.drop(connection)
+            pool.give_back(connection)
+            raise
+
+    def _commit(self, tx: Transaction) -> None:
+        identity = tx.identity() if tx.identity else None
+        try:
+            cursor = tx.connection.execute("COMMIT")
+            tx.pipeline.close()
+        except psycopg.Error as error:
+            if identity is None or not tx.connection.closed:
+                raise
+            self._answer_for(identity, error)
+            return
+        if cursor.statusmessage != "COMMIT":
+            # PostgreSQL answers ROLLBACK, and no error, after a statement that has failed.
+            raise RuntimeError("a statement had failed in the transaction, and that was passed by")
+
+    def _answer_for(self, identity: Identity, error: psycopg.Error) -> None:
+        """Return if a commit whose answer was lost stands."""
+        outcome = find_out(identity, connect=self._connect, wait_s=self._limits.outcome_wait_s)
+        if outcome is Outcome.UNKNOWN:
+            raise OutcomeUnknownError(store=self._store) from error
+        if outcome is Outcome.ABORTED:
+            problem = "the connection was lost before the commit"
+            raise StoreUnavailableError(store=self._store, problem=problem) from error
+
+    # -- Reading -----------------------------------------------------------
+
+    @contextmanager
+    def reading(
+        self, mine: ThreadState, *, scope: Scope | None, everybody: bool = False
+    ) -> Generator[Transaction]:
+        """Join this thread's transaction of that role, or begin one that only reads."""
+        open_one = mine.reader if everybody else mine.app
+        with translating(store=self._store):
+            if open_one is not None:
+                yield open_one
+                return
+            pool = self._reader_pool() if everybody else self.app
+            tx = self._begin_reading(mine, pool, scope)
+            _set(mine, tx, everybody=everybody)
+            if mine.snapshots:
+                yield tx
+                return
+            try:
+                yield tx
+            except BaseException:
+                _roll_back(tx)
+                raise
+            else:
+                tx.connection.execute("COMMIT")
+            finally:
+                _set(mine, None, everybody=everybody)
+                tx.pool.give_back(tx.connection)
+
+    def end_snapshots(self, mine: ThreadState) -> None:
+        """End what this thread has read in."""
+        for everybody, tx in ((False, mine.app), (True, mine.reader)):
+            if tx is not None and not tx.writing:
+                _set(mine, None, everybody=everybody)
+                _roll_back(tx)  # There is nothing to commit.
+                tx.pool.give_back(tx.connection)
+
+    def _begin_reading(self, mine: ThreadState, pool: Pool, scope: Scope | None) -> Transaction:
+        statements = [settings(self._limits), acting_for(scope)]
+        if not mine.snapshots:
+            return self._begin(pool, [BEGIN_READ, *statements], scope=scope, pipelined=False)
+        first = mine.reader if mine.app is None else mine.app
+        statements = [BEGIN_SNAPSHOT, *statements]
+        if first is not None and not first.writing:
+            # Two roles, one state.
+            row = first.connection.execute("SELECT pg_export_snapshot()").fetchone()
+            statements.insert(1, (_IN_ONE_STATE.format(row[0] if row else ""), ()))
+            tx = self._begin(pool, statements, scope=scope, pipelined=False)
+            tx.bound = first.bound
+            return tx
+        with pool.lent() as connection:
+            bound = last_settled(connection)  # Before the snapshot: positions.py says why.
+        tx = self._begin(pool, statements, scope=scope, pipelined=False)
+        tx.bound = bound
+        return tx
+
+    # -- Inside ------------------------------------------------------------
+
+    def _reader_pool(self) -> Pool:
+        if self.reader is None:
+            raise RuntimeError("nobody may act for everybody without the auditor's role")
+        return self.reader
+
+    def _pools(self) -> list[Pool]:
+        return [self.app] if self.reader is None else [self.app, self.reader]
+
+    def _pool(self, opening: Callable[[], Connection]) -> Pool:
+        return Pool(
+            connect=opening,
+            size=self._limits.connections,
+            wait_s=self._limits.connection_wait_s,
+            store=self._store,
+        )
+
+
+def send(tx: Transaction, statements: Sequence[Statement]) -> None:
+    """Send statements whose answers nobody needs, in one round trip."""
+    if not statements:
+        return
+    with tx.connection.pipeline():
+        for statement, values in statements:
+            tx.connection.execute(statement, values)
+
+
+def _began(
+    connection: Connection,
+    pool: Pool,
+    statements: Sequence[Statement],
+    *,
+    scope: Scope | None,
+    pipelined: bool,
+) -> Transaction:
+    tx = Transaction(connection, pool, scope=scope, writing=IDENTITY in statements)
+    if scope is not None and scope.owner is not None and tx.writing:
+        tx.locked.add(scope.owned)
+    tx.pipeline.enter_context(connection.pipeline())
+    for statement, values in statements:
+        cursor = connection.execute(statement, values)
+        if statement is IDENTITY[0]:
+            tx.identity = _Later(cursor)
+    if not pipelined:
+        tx.pipeline.close()
+        if tx.identity is not None:
+            tx.identity()
+    return tx
+
+
+class _Later:
+    """A transaction's identity, from an answer that may be still on its way."""
+
+    def __init__(self, cursor: psycopg.Cursor[tuple[object, ...]]) -> None:
+        self._cursor = cursor
+        self._found: Identity | None = None
+
+    def __call__(self) -> Identity:
+        if self._found is None:
+            row = self._cursor.fetchone()
+            assert row is not None  # noqa: S101 - a SELECT without FROM
+            xid, backend, timeline = row
+            self._found = Identity(str(xid), int(str(backend)), str(timeline))
+        return self._found
+
+
+def _roll_back(tx: Transaction) -> None:
+    with suppress(psycopg.Error):
+        tx.pipeline.close()
+    if not tx.connection.closed:
+        with suppress(psycopg.Error):
+            tx.connection.execute("ROLLBACK")
+
+
+def _set(mine: ThreadState, tx: Transaction | None, *, everybody: bool) -> None:
+    if everybody:
+        mine.reader = tx
+    else:
+        mine.app = tx
