@@ -14,13 +14,14 @@ from remembrancer.domain.errors import InvalidInputError
 EntryId = NewType("EntryId", UUID)
 """Names one L3 memory item for good."""
 
-_NAMESPACE = UUID("6f0b5f9e-8d0c-5f6b-9b57-2c1d5b7e4a10")
+NAMESPACE = UUID("6f0b5f9e-8d0c-5f6b-9b57-2c1d5b7e4a10")
+"""Of all stream ids."""
 _UUID = re.compile(r"(?i:urn:uuid:)?\{?[0-9A-Fa-f-]{32,36}\}?")
 
 
 def stream_id(aggregate: str, *natural_key: str) -> UUID:
     """Return the id of the stream of ``aggregate`` with this natural key."""
-    return uuid5(_NAMESPACE, canonical_json([aggregate, *natural_key]).decode())
+    return uuid5(NAMESPACE, canonical_json([aggregate, *natural_key]).decode())
 
 
 def entry_id_for_key(tenant: str, owner: str, idempotency_key: str) -> EntryId:

@@ -1,0 +1,59 @@
+"""What the log says must be true elsewhere: in other streams, in the vault, in projections."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from remembrancer.application.audit.agreement import SEPARATOR, Agreement
+from remembrancer.application.audit.joined import Joined, Share
+
+ORIGINAL_FIELDS: Final = (
+    *("entry", "version", "tenant", "owner", "scope", "kind", "sensitivity"),
+    *("digest", "length", "recorded_at", "superseded_at"),
+)
+ERASED_FIELDS: Final = ("entry", "tenant")
+PLACE_FIELDS: Final = ("id", "tenant", "owner")
+ADMISSION_FIELDS: Final = (
+    *("tenant", "owner", "reservation", "kind", "request_digest", "day", "admitted_at"),
+    *("expires_at", "reserved_quanta", "admitted_version", "ceiling_quanta", "ceiling_requests"),
+)
+OUTCOME_FIELDS: Final = ("tenant", "owner", "reservation", "state", "charged_quanta", "usage")
+REASON_FIELDS: Final = ("tenant", "owner", "reservation", "reason")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Facts:
+    """One reading's facts."""
+
+    def __init__(self, share: Share) -> None:
+        self.originals = Agreement(ORIGINAL_FIELDS, keys=2)
+        """Kept versions: log against vault."""
+        self.erased = Agreement(ERASED_FIELDS, keys=1)
+        """Erased entries: log against vault."""
+        self.places = Agreement(PLACE_FIELDS, keys=1)
+        """Ids of kept versions as they stand in an index: log against sparse index."""
+        self.admissions = Agreement(ADMISSION_FIELDS, keys=3)
+        """What an admission fixed: ledgers against receipts."""
+        self.outcomes = Agreement(OUTCOME_FIELDS, keys=3)
+        """What became of reservations: ledgers against receipts."""
+        self.reasons = Agreement(REASON_FIELDS, keys=3)
+        """Why reservations became unknown: ledgers against receipts."""
+        self.versions = Joined(share, once=False)
+        """Selections want versions of entries."""
+        self.preparations = Joined(share, once=True)
+        """Prepared vectors want a settled reservation."""
+        self.batches = Joined(share, once=False)
+        """An owner's vectors in a bought space want a settled batch."""
+        self.selections = Joined(share, once=False)
+        """Keys of sessions want a selection."""
+
+
+def record(*parts: object) -> str:
+    """Spell a record."""
+    return SEPARATOR.join(map(str, parts))
+
+
+def microseconds(at: datetime) -> int:
+    """Return microseconds since 1970, UTC."""
+    return (at - _EPOCH) // _MICROSECOND

@@ -1,0 +1,104 @@
+"""Facts that need another stream's: what is wanted must have been offered, in the right order.
+
+A selection wants versions of entries, prepared vectors want a settled reservation.  Streams are
+read one after the other, so neither side can be looked up; each fact is kept as three numbers of
+eight bytes, and both sides are compared at the end.  A store with more than fits is read several
+times, a share of the facts each (adr/0021).
+"""
+
+from array import array
+from dataclasses import dataclass
+
+FACTS_MAX = 2_000_000
+"""Facts kept at once, on both sides together: some 48 MB."""
+
+ABSENT, LATER, EARLIER, TWICE = "absent", "later", "earlier", "twice"
+
+Offer = tuple[int, int]
+"""Where what was offered began, and where it was done."""
+
+_PARTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which part of the facts is looked at in one reading."""
+
+    number: int = 0
+    of: int = 1
+
+    @classmethod
+    def all_of(cls, events: int) -> "list[Share]":
+        """Return the shares that a log of so many events needs."""
+        of = max(1, -(-events // FACTS_MAX))
+        return [cls(number, of) for number in range(of)]
+
+
+class Joined:
+    """One relation between streams.
+
+    An offer names two positions: of what had to begin after the wish's beginning, and of what
+    had to be there before the wish.
+    """
+
+    def __init__(self, share: Share, *, once: bool) -> None:
+        """With ``once``, being wanted twice is wrong as well."""
+        self._share = share
+        self._once = once
+        self._offered = [array("q") for _ in range(_PARTS)]
+        self._wanted = [array("q") for _ in range(_PARTS)]
+        self._wanted_since_thinned = 0
+
+    def offer(self, record: str, began: int, done: int) -> None:
+        """A fact that may be wanted."""
+        number = hash(record)
+        if (number >> 8) % self._share.of == self._share.number:
+            self._offered[number & (_PARTS - 1)].extend((number, began, done))
+
+    def want(self, record: str, began: int, at: int) -> None:
+        """A fact that must have been offered: begun after ``began``, done before ``at``."""
+        number = hash(record)
+        if (number >> 8) % self._share.of == self._share.number:
+            self._wanted[number & (_PARTS - 1)].extend((number, began, at))
+            self._wanted_since_thinned += 1
+            if self._wanted_since_thinned > FACTS_MAX // 2 and not self._once:
+                self._thin_out()
+
+    def unmet(self) -> dict[int, Offer | None]:
+        """Return the wishes that aren't met, by their record's hash: what was offered, if any."""
+        unmet: dict[int, Offer | None] = {}
+        for offered, wanted in zip(self._offered, self._wanted, strict=True):
+            facts = {number: (began, done) for number, began, done in reversed(_triples(offered))}
+            seen: set[int] = set()
+            for number, began, at in _triples(wanted):
+                offer = facts.get(number)
+                if problem_of(offer, began, at) or (self._once and number in seen):
+                    unmet[number] = offer
+                seen.add(number)
+        return unmet
+
+    def _thin_out(self) -> None:
+        """Keep of equal wishes the earliest: popular entries are selected again and again."""
+        for place, wanted in enumerate(self._wanted):
+            earliest: dict[tuple[int, int], int] = {}
+            for number, began, at in _triples(wanted):
+                key = (number, began)
+                earliest[key] = min(at, earliest.get(key, at))
+            self._wanted[place] = array(
+                "q", (part for key, at in earliest.items() for part in (*key, at))
+            )
+        self._wanted_since_thinned = 0
+
+
+def problem_of(offer: Offer | None, began: int, at: int) -> str:
+    """Say why a wish isn't met, in a word; nothing where it is."""
+    if offer is None:
+        return ABSENT
+    if offer[1] >= at:
+        return LATER
+    return EARLIER if offer[0] <= began else ""
+
+
+def _triples(facts: "array[int]") -> list[tuple[int, int, int]]:
+    parts = iter(facts)
+    return list(zip(parts, parts, parts, strict=True))

@@ -1,0 +1,161 @@
+"""Rules of one stage's selection and packs (seed L3; design 4.1), as far as the log tells."""
+
+import re
+from typing import Any, Final
+
+from remembrancer.application.audit.facts import Facts
+from remembrancer.application.audit.finding import Invariant, Place
+from remembrancer.application.audit.natural_key import stream_key
+from remembrancer.application.audit.reading import State
+from remembrancer.domain.l3_selection import LEFT_OUT_MAX, L3Selection
+from remembrancer.domain.recall import LeftOutReason, RecallKind, RecallMode
+
+SELECTION_FIRST = Invariant(
+    name="selection-before-pack",
+    sentence="A stage's selection is committed once, before every pack; packs are numbered "
+    "from 1.",
+    source="seed L3, determinism contract; design 4.1",
+)
+SELECTED = Invariant(
+    name="selection-is-sound",
+    sentence="A selection names each entry once, at most as many as were asked for, by a known "
+    "kind and mode, and says for known reasons what was left out.",
+    source="design 4.1",
+)
+SELECTED_VERSIONS = Invariant(
+    name="selected-was-remembered",
+    sentence="Each selected version, with the digest that was committed, was remembered in the "
+    "same tenant before it was selected.",
+    source="seed L3; design 4.1",
+)
+WITHIN_SELECTED = Invariant(
+    name="included-within-selected",
+    sentence="Every selected entry is in the pack or left out of it for a known reason, once; "
+    "included ones stand after the host's items, in committed order.",
+    source="seed L3; design 4.1",
+)
+BUDGET = Invariant(
+    name="pack-within-budget",
+    sentence="A pack's tokens are within its budget, and it differs from the pack before it.",
+    source="design 4.1",
+)
+INVARIANTS: Final = (SELECTION_FIRST, SELECTED, SELECTED_VERSIONS, WITHIN_SELECTED, BUDGET)
+
+ENTRIES_SELECTED: Final = L3Selection.L3EntriesSelected.TOPIC
+PACK_ASSEMBLED: Final = L3Selection.ContextPackAssembled.TOPIC
+
+_KINDS = frozenset(kind.value for kind in RecallKind)
+_MODES = frozenset(mode.value for mode in RecallMode)
+_LEFT_OUT = frozenset(reason.value for reason in LeftOutReason)
+_OMITTED = frozenset({*_LEFT_OUT, "altered"})
+"""What a pack may say: also that a text wasn't the one that had been committed."""
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class SelectionRules:
+    """Folds one stage.  Keeps the selection: packs are judged by it."""
+
+    __slots__ = ("_facts", "_ids", "_last_digest", "_place", "packs", "selection")
+
+    def __init__(self, place: Place, facts: Facts) -> None:
+        self._place = place
+        self._facts = facts
+        self.selection: State = {}
+        self.packs = 0
+        self._ids: list[str] = []
+        """Selected entries in committed order."""
+        self._last_digest = ""
+
+    def begin(self, topic: str, state: State) -> bytes | None:
+        """Take in the first event; return the id its stream must have, None if it begins none."""
+        place = self._place
+        if topic != ENTRIES_SELECTED:
+            place.report(SELECTION_FIRST, "the stream begins with L3EntriesSelected", topic)
+            return None
+        place.tenant, place.owner = state["tenant"], state["owner"]
+        self.selection = state
+        self._select(state)
+        natural_key = (state["tenant"], state["session"], state["stage"])
+        key = stream_key("l3_selection", *natural_key)
+        self._facts.selections.offer(
+            f"{key.hex()}\x1f{state['tenant']}\x1f{state['owner']}\x1f{state['session']}",
+            place.position,
+            place.position,
+        )
+        return key
+
+    def take(self, topic: str, state: State) -> None:
+        """Take in a later event."""
+        if topic != PACK_ASSEMBLED:
+            self._place.report(SELECTION_FIRST, "ContextPackAssembled", topic)
+            return
+        self.packs += 1
+        self._assemble(state)
+
+    def finish(self) -> None:
+        """The stream has ended."""
+
+    def _select(self, state: State) -> None:
+        place, entries = self._place, state["entries"]
+        versions, tenant = self._facts.versions, state["tenant"]
+        position = place.position
+        self._ids = [one["entry_id"] for one in entries]
+        for one in entries:
+            versions.want(
+                f"{tenant}\x1f{one['entry_id'].replace('-', '')}\x1f{one['version']}"
+                f"\x1f{one['digest']}",
+                0,
+                position,
+            )
+        if len(set(self._ids)) != len(entries) or not len(entries) <= state["k"]:
+            place.report(
+                SELECTED, f"at most {state['k']} entries, each once", f"{len(entries)} entries"
+            )
+        if state["kind"] not in _KINDS or state["mode"] not in _MODES:
+            place.report(SELECTED, "a known kind and mode", "another")
+        self._check_left_out(state)
+
+    def _check_left_out(self, state: State) -> None:
+        runs: list[list[Any]] = state["left_out"]
+        named = sum(ids.count(" ") + 1 for _, ids in runs)
+        if not named <= LEFT_OUT_MAX or named > state["left_out_count"]:
+            self._place.report(
+                SELECTED,
+                f"at most {LEFT_OUT_MAX} of what was left out, counted",
+                f"{named} of {state['left_out_count']}",
+            )
+        if not _LEFT_OUT.issuperset(reason for reason, _ in runs):
+            self._place.report(SELECTED, "known reasons for what was left out", "another")
+
+    def _assemble(self, state: State) -> None:
+        place = self._place
+        if state["number"] != self.packs:
+            place.report(SELECTION_FIRST, f"pack {self.packs}", f"pack {state['number']}")
+        if not 0 <= state["tokens"] <= state["token_budget"]:
+            place.report(BUDGET, f"at most {state['token_budget']} tokens", str(state["tokens"]))
+        digest = state["digest"]
+        if _DIGEST.fullmatch(digest) is None or digest == self._last_digest:
+            place.report(BUDGET, "a digest other than the last pack's", "the same, or none")
+        self._last_digest = digest
+        self._check_included(state["included"], state["omitted"])
+
+    def _check_included(self, included: list[str], omitted: list[list[str]]) -> None:
+        place, selected = self._place, set(self._ids)
+        quoted = [one for one in included if one in selected]
+        shown = set(quoted)
+        left = dict(omitted)
+        if len(left) + len(included) != len({*left, *included}) or len(left) != len(omitted):
+            place.report(WITHIN_SELECTED, "each id once, included or omitted", "one of them twice")
+        if included[len(included) - len(quoted) :] != quoted or quoted != [
+            one for one in self._ids if one in shown
+        ]:
+            place.report(
+                WITHIN_SELECTED, "entries after the host's items, in committed order", "another"
+            )
+        missing = [one for one in self._ids if one not in left and one not in shown]
+        if missing:
+            place.report(
+                WITHIN_SELECTED, "every selected entry included or omitted", f"not {missing[0]}"
+            )
+        if not _OMITTED.issuperset(left.values()):
+            place.report(WITHIN_SELECTED, "known reasons for what was omitted", "another")

@@ -1,0 +1,236 @@
+"""One reading of the log, stream by stream: chain, order, spelling, and the rules of each kind.
+
+Events come by (stream id, version).  One stream is in hand at a time, so memory doesn't depend on
+how many there are.
+"""
+
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import Final, Protocol
+from uuid import UUID
+
+from remembrancer.application.audit.entries import CORRECTED, ERASED, REMEMBERED, EntryRules
+from remembrancer.application.audit.facts import Facts
+from remembrancer.application.audit.finding import Findings, Invariant, Place
+from remembrancer.application.audit.generations import (
+    BOUND,
+    PREPARED,
+    REPLACED,
+    WITHDRAWN,
+    CacheRules,
+)
+from remembrancer.application.audit.reading import AT, State, StateReader
+from remembrancer.application.audit.reservations import (
+    ADMITTED,
+    BECAME_UNKNOWN,
+    RECONCILIATION,
+    SETTLED,
+    LedgerRules,
+)
+from remembrancer.application.audit.selections import (
+    ENTRIES_SELECTED,
+    PACK_ASSEMBLED,
+    SelectionRules,
+)
+from remembrancer.application.ports.audit_source import RawEvent
+from remembrancer.domain.cache_context import CacheContext
+from remembrancer.domain.entry import MemoryEntry
+from remembrancer.domain.hash_chain import GENESIS
+from remembrancer.domain.l3_selection import L3Selection
+
+NO_GAPS = Invariant(
+    name="versions-without-gaps",
+    sentence="A stream's versions are 1, 2, 3 and so on, at growing positions.",
+    source="design 4; adr/0006",
+)
+CHAIN = Invariant(
+    name="hash-chain",
+    sentence="Each event carries the hash of its predecessor in its stream, and its own is that "
+    "of what is stored.",
+    source="design 4; adr/0006",
+)
+KNOWN_EVENTS = Invariant(
+    name="known-events",
+    sentence="Every event is one that this release knows.",
+    source="design 4; adr/0006",
+)
+CANONICAL = Invariant(
+    name="canonical-events",
+    sentence="Every state is the canonical JSON of exactly its event's fields, of a kind that "
+    "some decision records.",
+    source="design 4; adr/0006",
+)
+STREAM_IDS = Invariant(
+    name="stream-of-its-key",
+    sentence="A stream's id is that of its natural key, and all its events are of one kind.",
+    source="design 4",
+)
+FORWARD = Invariant(
+    name="time-goes-forward",
+    sentence="Times never decrease within a stream.",
+    source="design 4.2, rule 6",
+)
+INVARIANTS: Final = (NO_GAPS, CHAIN, KNOWN_EVENTS, CANONICAL, STREAM_IDS, FORWARD)
+
+_IMPOSSIBLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What taking in a state of the right fields may raise: no decision recorded such values."""
+
+
+class Rules(Protocol):
+    """What folds one stream."""
+
+    def begin(self, topic: str, state: State) -> bytes | None:
+        """Take in the first event; return the id its stream must have, None if it begins none."""
+        ...
+
+    def take(self, topic: str, state: State) -> None:
+        """Take in a later event."""
+        ...
+
+    def finish(self) -> None:
+        """The stream has ended."""
+        ...
+
+
+_KINDS: Final[dict[str, Callable[[Place, Facts], Rules]]] = {
+    **dict.fromkeys((REMEMBERED, CORRECTED, ERASED), EntryRules),
+    **dict.fromkeys((ENTRIES_SELECTED, PACK_ASSEMBLED), SelectionRules),
+    **dict.fromkeys((ADMITTED, SETTLED, BECAME_UNKNOWN, RECONCILIATION), LedgerRules),
+    **dict.fromkeys((BOUND, PREPARED, REPLACED, WITHDRAWN), CacheRules),
+}
+"""Whose rules an event is judged by."""
+_AGGREGATES: Final = {
+    REMEMBERED: MemoryEntry.TOPIC,
+    ENTRIES_SELECTED: L3Selection.TOPIC,
+    BOUND: CacheContext.TOPIC,
+}
+"""What the events that begin an aggregate must say they begin."""
+NOT_UNDERSTOOD_MAX = 100_000
+
+
+class Walk:
+    """Reads events by (stream id, version) and reports what isn't as it must be."""
+
+    def __init__(self, findings: Findings, facts: Facts, reader: StateReader) -> None:
+        self.place = Place(findings)
+        self.events = 0
+        self.streams = 0
+        self.not_understood: set[bytes] = set()
+        """Streams of which an event couldn't be taken in: nothing more is concluded from them."""
+        self._facts = facts
+        self._reader = reader
+        self._rules: Rules | None = None
+        self._versions = 0
+        """Events of the stream in hand."""
+
+    def read(self, events: Iterable[RawEvent]) -> None:
+        """Read all of ``events``; what they raise passes, after what came before was judged."""
+        place, before = self.place, _Before()
+        for event in events:
+            position, key, version, topic, state, predecessor, own = event
+            if key != before.key:
+                self._next_stream(key)
+                before = _Before(key)
+            place.position, place.version = position, version
+            try:
+                digest = sha256(b"".join((predecessor, topic.encode(), b"\0", state))).digest()
+            except (AttributeError, TypeError):
+                digest = b""
+            if (
+                digest != own
+                or predecessor != before.own
+                or version != before.version + 1
+                or position <= before.position
+            ):
+                self._broken(before, event, digest)
+            before.own, before.version, before.position = own, version, position
+            self._versions += 1
+            self.events += 1
+            if self._versions == 1 or self._rules is not None:
+                self._judge(topic, state)
+        self._next_stream(None)
+
+    def _next_stream(self, key: bytes | None) -> None:
+        """Finish the stream in hand and begin the next."""
+        rules, self._rules = self._rules, None
+        if rules is not None:
+            rules.finish()
+        self._versions = 0
+        place = self.place
+        place.at = place.tenant = place.owner = None
+        if key is not None:
+            place.stream = key
+            self.streams += 1
+
+    def _judge(self, topic: str, data: bytes) -> None:
+        place = self.place
+        kind = _KINDS.get(topic)
+        if kind is None:
+            place.report(KNOWN_EVENTS, "a known event", repr(topic)[:200])
+            self._leave()
+            return
+        state, problem = self._reader.read(topic, data)
+        if problem:
+            place.report(CANONICAL, "the state of its event", problem)
+            self._leave()
+            return
+        at = state[AT]
+        if place.at is not None and at < place.at:
+            place.report(FORWARD, f"{place.at.isoformat()} or later", at.isoformat())
+        place.at = at
+        try:
+            if self._rules is not None:
+                self._rules.take(topic, state)
+            else:
+                self._begin(kind(place, self._facts), topic, state)
+        except _IMPOSSIBLE:
+            place.report(CANONICAL, "values that a decision records", "others")
+            self._leave()
+
+    def _begin(self, rules: Rules, topic: str, state: State) -> None:
+        place = self.place
+        expected = rules.begin(topic, state)
+        if expected is None:
+            self._leave()
+            return
+        if expected != place.stream:
+            place.report(STREAM_IDS, str(UUID(bytes=expected)), str(UUID(bytes=place.stream)))
+        begun = _AGGREGATES.get(topic)
+        if begun is not None and state["originator_topic"] != begun:
+            place.report(STREAM_IDS, begun, str(state["originator_topic"])[:200])
+        if place.findings.scope.wants_stream(place.tenant, place.owner):
+            self._rules = rules
+
+    def _leave(self) -> None:
+        """Conclude nothing more from the stream in hand."""
+        self._rules = None
+        if len(self.not_understood) < NOT_UNDERSTOOD_MAX:
+            self.not_understood.add(self.place.stream)
+
+    def _broken(self, before: "_Before", event: RawEvent, digest: bytes) -> None:
+        place = self.place
+        position, _, version, _, _, predecessor, own = event
+        if version != before.version + 1:
+            place.report(NO_GAPS, f"version {before.version + 1}", f"version {version}")
+        if position <= before.position:
+            place.report(NO_GAPS, f"a position after {before.position}", str(position))
+        if predecessor != before.own:
+            place.report(CHAIN, f"predecessor {_shown(before.own)}", _shown(predecessor))
+        if digest != own:
+            place.report(CHAIN, f"{_shown(digest)}, as stored bytes hash", _shown(own))
+
+
+class _Before:
+    """The event before, in the same stream."""
+
+    __slots__ = ("key", "own", "position", "version")
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self.key = key
+        self.own = GENESIS
+        self.version = 0
+        self.position = 0
+
+
+def _shown(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else f"no hash ({type(value).__name__})"
