@@ -72,6 +72,15 @@ class Server:
         )
         return self.named(name)
 
+    @contextmanager
+    def database(self) -> Iterator[FreshDatabase]:
+        """Lend a database of its own, with all migrations applied."""
+        fresh = self.fresh_database()
+        try:
+            yield fresh
+        finally:
+            self.drop(fresh)
+
     def empty_database(self) -> FreshDatabase:
         """Return a database without any schema of ours; the owner's role may make roles."""
         self.template()  # For the roles.
@@ -101,7 +110,7 @@ class Server:
             auditor=dsn(AUDITOR),
         )
 
-    def run(self, statement: sql.Composable) -> None:
+    def run(self, statement: sql.Composed) -> None:
         """Run a statement as superuser, outside of a transaction."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(statement)
@@ -213,7 +222,7 @@ def _supervise(options: list[str]) -> None:
         )  # fmt: skip
         _serve(programs, data, options, user)
     except subprocess.CalledProcessError as error:
-        print(error.stderr.replace("\n", " "), flush=True)
+        _answer(error.stderr.replace("\n", " "))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -222,7 +231,7 @@ def _serve(programs: Path, data: Path, options: list[str], user: dict[str, Any])
     port = _free_port()
     while True:
         with _running(programs, data, [*options, f"port={port}"], user):
-            print(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", flush=True)
+            _answer(f"host=127.0.0.1 port={port} user=postgres dbname=postgres")
             if sys.stdin.readline() != "restart\n":
                 return
 
@@ -251,15 +260,20 @@ def _running(
 def _wait_until_ready(programs: Path, port: str, process: subprocess.Popen[bytes]) -> None:
     import time  # noqa: PLC0415 - for the supervisor only
 
-    ready = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", port]
+    ready: list[str | Path] = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", port]
     for _ in range(600):
         if process.poll() is not None:
             break
         if subprocess.run(ready, check=False).returncode == 0:
             return
         time.sleep(0.05)
-    print("it ended, or isn't ready after 30 s", flush=True)
+    _answer("it ended, or isn't ready after 30 s")
     raise SystemExit(1)
+
+
+def _answer(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _free_port() -> int:

@@ -1,1 +1,1 @@
-"""PostgreSQL: one log, ledger and memory for many processes on many machines (design section 7)."""
+"""PostgreSQL: one memory for many processes on many machines (design section 7)."""

@@ -1,6 +1,7 @@
 """Opening connections, and neutralising those that a fork has copied."""
 
 import os
+from typing import Any
 
 import psycopg
 from psycopg import conninfo
@@ -11,7 +12,7 @@ from remembrancer.domain.errors import SettingsError
 
 APPLICATION = "remembrancer"
 
-Connection = psycopg.Connection[tuple[object, ...]]
+Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 def check_dsn(dsn: str, *, setting: str) -> str:

@@ -8,11 +8,15 @@ with a session.  Who may see and take what is said to the server with each trans
 import os
 import threading
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Self
 
+from psycopg.pq import PipelineStatus
+
 from remembrancer.adapters.postgres import forking, start_check
-from remembrancer.adapters.postgres.connection import Connection, check_dsn
+from remembrancer.adapters.postgres.bell import Bell
+from remembrancer.adapters.postgres.connection import Connection, check_dsn, connect
 from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.positions import LOCK_LAST, last_settled
 from remembrancer.adapters.postgres.scope import Scope, within
@@ -106,6 +110,16 @@ class Database:
             )
         return self._block(EVERYBODY)
 
+    @property
+    def whose(self) -> Scope | Everybody | None:
+        """For whom this thread acts, to let another thread act for the same."""
+        blocks = self._mine().blocks
+        return blocks[-1] if blocks else None
+
+    def acting_as(self, whose: Scope | Everybody | None) -> AbstractContextManager[None]:
+        """Act for whom another thread acts."""
+        return nullcontext() if whose is None else self._block(whose)
+
     # -- Writing -----------------------------------------------------------
 
     @property
@@ -167,6 +181,20 @@ class Database:
         with self._begun(mine, scope=scope, pipelined=pipelined) as connection:
             yield connection
 
+    @property
+    def owned(self) -> tuple[str, str]:
+        """Tenant and owner for whom the innermost :meth:`write` of this thread writes."""
+        scope = self._writing().scope
+        assert scope is not None  # noqa: S101 - `write` has told row security
+        return scope.owned
+
+    @staticmethod
+    def together(connection: Connection) -> AbstractContextManager[object]:
+        """Send the block's statements in one round trip; fetch their results behind it."""
+        if connection.pgconn.pipeline_status is not PipelineStatus.OFF:
+            return nullcontext()
+        return connection.pipeline()
+
     @contextmanager
     def attempt(self) -> Generator[None]:
         """Run a part of this thread's write transaction that may fail alone.
@@ -211,6 +239,7 @@ class Database:
         if not tx.holds_position:
             tx.connection.execute(LOCK_LAST)
             tx.holds_position = True
+        self.after_commit(self.bell.ring)
 
     # -- Reading -----------------------------------------------------------
 
@@ -274,6 +303,7 @@ class Database:
         """Close all connections; one that is in use when its transaction ends."""
         self._closed = True
         forking.unwatch(self)
+        self.bell.close()
         self._sessions.close()
 
     def leave_parents_connections(self) -> None:
@@ -288,6 +318,10 @@ class Database:
         self._local = threading.local()
         self._sessions = Sessions(
             self._dsn, reader_dsn=self._reader_dsn, limits=self.limits, store=self.name
+        )
+        self.bell = Bell(
+            connect=partial(connect, self._dsn, limits=self.limits, store=self.name),
+            lent=self._sessions.app.lent,
         )
 
     def _mine(self) -> ThreadState:

@@ -12,7 +12,7 @@ from remembrancer.domain.errors import StoreError
 
 POLL_S = 0.05
 PATIENCE = 10
-"""How many polls a transaction may be in progress until its backend, which has lost us, is ended."""
+"""How many polls a transaction may be in progress until its backend is ended: it has lost us."""
 
 _ASK = (
     "SELECT pg_xact_status(%s::text::xid8),"

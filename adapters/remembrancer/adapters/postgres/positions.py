@@ -13,7 +13,7 @@ _TAG = 0x5EA1
 """The upper 16 bits of all these locks' keys; the lower 48 are a position."""
 
 LOCK_LAST = (
-    f"SELECT pg_advisory_xact_lock_shared({_TAG << 48} + last_value)"
+    f"SELECT pg_advisory_xact_lock_shared({_TAG << 48} + last_value)"  # noqa: S608 - a constant
     " FROM remembrancer.event_positions"
 )
 """For a writer, before its first position."""
@@ -21,13 +21,13 @@ LOCK_LAST = (
 _LAST = "SELECT last_value FROM remembrancer.event_positions"
 # A transaction gives up its number, which it had before the lock, an instant before the lock, and
 # has become visible by then: who waited for it isn't kept from seeing what it did.
-_LOCKED = f"""
+_LOCKED = """
     WITH locks AS MATERIALIZED (SELECT * FROM pg_locks)
     SELECT min(((position.classid::bigint & 65535) << 32) | position.objid::bigint)
     FROM locks AS position
     WHERE position.locktype = 'advisory'
     AND position.objsubid = 1
-    AND position.classid::bigint >> 16 = {_TAG}
+    AND position.classid::bigint >> 16 = %s
     AND position.database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND position.pid <> pg_backend_pid()
     AND EXISTS (
@@ -47,9 +47,9 @@ def last_settled(connection: Connection) -> int:
     """
     with connection.pipeline():
         last = connection.execute(_LAST)
-        locked = connection.execute(_LOCKED)
+        locked = connection.execute(_LOCKED, (_TAG,))
         given_out, smallest = last.fetchone(), locked.fetchone()
     assert given_out is not None  # noqa: S101 - a sequence has a row
     assert smallest is not None  # noqa: S101 - so has an aggregate
-    bounds = [int(str(row[0])) for row in (given_out, smallest) if row[0] is not None]
+    bounds: list[int] = [row[0] for row in (given_out, smallest) if row[0] is not None]
     return min(bounds)

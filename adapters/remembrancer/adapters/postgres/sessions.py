@@ -1,10 +1,12 @@
 """How a transaction begins, ends, and what is answered when its end isn't confirmed."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from typing import Any
 
 import psycopg
+from psycopg.pq import PipelineStatus, TransactionStatus
 
 from remembrancer.adapters.postgres.connection import Connection, connect
 from remembrancer.adapters.postgres.limits import Limits
@@ -72,8 +74,6 @@ class Sessions:
             mine.app = tx
             try:
                 yield tx
-                if tx.doom is not None:
-                    raise tx.doom
                 self._commit(tx)
             except BaseException:
                 _roll_back(tx)
@@ -116,6 +116,8 @@ class Sessions:
             raise
 
     def _commit(self, tx: Transaction) -> None:
+        if tx.doom is not None:
+            raise tx.doom
         identity = tx.identity() if tx.identity else None
         try:
             cursor = tx.connection.execute("COMMIT")
@@ -144,18 +146,23 @@ class Sessions:
     def reading(
         self, mine: ThreadState, *, scope: Scope | None, everybody: bool = False
     ) -> Generator[Transaction]:
-        """Join this thread's transaction of that role, or begin one that only reads."""
+        """Join this thread's transaction of that role, or begin one that only reads.
+
+        A transaction in which a statement has failed answers nothing any more: who wants to know
+        why it failed reads beside it.
+        """
         open_one = mine.reader if everybody else mine.app
         with translating(store=self._store):
-            if open_one is not None:
+            if open_one is not None and not _has_failed(open_one):
                 yield open_one
                 return
             pool = self._reader_pool() if everybody else self.app
             tx = self._begin_reading(mine, pool, scope)
-            _set(mine, tx, everybody=everybody)
-            if mine.snapshots:
-                yield tx
-                return
+            if open_one is None:
+                _set(mine, tx, everybody=everybody)
+                if mine.snapshots:
+                    yield tx
+                    return
             try:
                 yield tx
             except BaseException:
@@ -164,7 +171,8 @@ class Sessions:
             else:
                 tx.connection.execute("COMMIT")
             finally:
-                _set(mine, None, everybody=everybody)
+                if open_one is None:
+                    _set(mine, None, everybody=everybody)
                 tx.pool.give_back(tx.connection)
 
     def end_snapshots(self, mine: ThreadState) -> None:
@@ -217,7 +225,8 @@ def send(tx: Transaction, statements: Sequence[Statement]) -> None:
     """Send statements whose answers nobody needs, in one round trip."""
     if not statements:
         return
-    with tx.connection.pipeline():
+    together = tx.connection.pgconn.pipeline_status is PipelineStatus.OFF
+    with tx.connection.pipeline() if together else nullcontext():
         for statement, values in statements:
             tx.connection.execute(statement, values)
 
@@ -248,7 +257,7 @@ def _began(
 class _Later:
     """A transaction's identity, from an answer that may be still on its way."""
 
-    def __init__(self, cursor: psycopg.Cursor[tuple[object, ...]]) -> None:
+    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
         self._cursor = cursor
         self._found: Identity | None = None
 
@@ -257,7 +266,7 @@ class _Later:
             row = self._cursor.fetchone()
             assert row is not None  # noqa: S101 - a SELECT without FROM
             xid, backend, timeline = row
-            self._found = Identity(str(xid), int(str(backend)), str(timeline))
+            self._found = Identity(xid, backend, timeline)
         return self._found
 
 
@@ -267,6 +276,10 @@ def _roll_back(tx: Transaction) -> None:
     if not tx.connection.closed:
         with suppress(psycopg.Error):
             tx.connection.execute("ROLLBACK")
+
+
+def _has_failed(tx: Transaction) -> bool:
+    return tx.connection.info.transaction_status is TransactionStatus.INERROR
 
 
 def _set(mine: ThreadState, tx: Transaction | None, *, everybody: bool) -> None:

@@ -6,7 +6,7 @@ from remembrancer.adapters.postgres.statements import SCHEMA
 from remembrancer.domain.errors import SettingsError, StoreNewerError
 
 _ROLE = """
-    SELECT session_user = current_user, rolsuper, rolbypassrls, rolcreaterole, rolreplication
+    SELECT rolsuper, rolbypassrls, rolcreaterole, rolreplication
     FROM pg_roles WHERE rolname = current_user
 """
 # Membership counts as well: SET ROLE is one statement away.
@@ -40,9 +40,7 @@ _WRITABLE = """
     WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p')
     AND has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE') LIMIT 1
 """
-_ENCODING = (
-    "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()"
-)
+_ENCODING = "SHOW server_encoding"
 
 
 def check_application(connection: Connection, *, store: str) -> None:
@@ -107,7 +105,7 @@ def check_schema(connection: Connection, *, store: str) -> None:
 
 def _check_no_power(connection: Connection, *, setting: str, instead: str) -> None:
     row = connection.execute(_ROLE).fetchone()
-    _, superuser, bypasses, creates_roles, replicates = row or (None,) * 5
+    superuser, bypasses, creates_roles, replicates = row or (None,) * 4
     powers = {
         "is a superuser": superuser,
         "has BYPASSRLS": bypasses,

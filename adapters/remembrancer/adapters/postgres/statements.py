@@ -24,8 +24,10 @@ BEGIN_SNAPSHOT: Statement = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 
 # The first asks for the transaction's number, so that it is given one before any lock that
 # positions.py looks at.
 IDENTITY: Statement = (
-    "SELECT pg_current_xact_id()::text, pg_backend_pid(),"
-    " substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)",
+    (
+        "SELECT pg_current_xact_id()::text, pg_backend_pid(),"
+        " substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"
+    ),
     (),
 )
 WRITERS: Statement = ("SELECT pg_advisory_xact_lock_shared(%s)", (WRITERS_KEY,))

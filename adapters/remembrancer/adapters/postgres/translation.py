@@ -46,7 +46,6 @@ _FORBIDDEN: dict[type[psycopg.Error], str] = {
     states.InsufficientPrivilege: "lets this role do that to nobody's rows, or not to these",
 }
 _CORRUPT = (states.DataCorrupted, states.IndexCorrupted)
-_READ_ONLY = (states.ReadOnlySqlTransaction,)
 
 
 @contextmanager
@@ -69,19 +68,19 @@ def translating(*, store: str) -> Generator[None]:
 def translated(error: psycopg.Error, *, store: str) -> StoreError | None:
     """Return the domain's error for an operating error; None for one that is a bug of ours."""
     kind = type(error)
-    if kind in _UNAVAILABLE:
-        return StoreUnavailableError(store=store, problem=_UNAVAILABLE[kind])
-    if kind in _FORBIDDEN:
-        return StoreForbiddenError(store=store, problem=_FORBIDDEN[kind])
-    if kind is states.DiskFull:
-        return StoreFullError(store=store)
-    if kind in _READ_ONLY:
-        return StoreReadOnlyError(store=store)
-    if kind in _CORRUPT:
-        return StoreCorruptError(store=store, problem="is damaged")
-    if _is_lost(error):
-        return StoreUnavailableError(store=store, problem=LOST)
-    return None
+    unavailable = _UNAVAILABLE.get(kind) or (LOST if _is_lost(error) else None)
+    known: StoreError | None = None
+    if unavailable is not None:
+        known = StoreUnavailableError(store=store, problem=unavailable)
+    elif kind in _FORBIDDEN:
+        known = StoreForbiddenError(store=store, problem=_FORBIDDEN[kind])
+    elif kind is states.DiskFull:
+        known = StoreFullError(store=store)
+    elif kind is states.ReadOnlySqlTransaction:
+        known = StoreReadOnlyError(store=store)
+    elif kind in _CORRUPT:
+        known = StoreCorruptError(store=store, problem="is damaged")
+    return known
 
 
 def without_values(error: psycopg.Error) -> None:
