@@ -28,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt --upgrade pip
 	@$(PIP) install --constraint constraints.txt --group dev
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[remote,guards,postgres]'
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[remote,guards,postgres,qdrant]'
 	@touch $@
 
 demo: setup ## see it remember, recall, correct, erase and replay
