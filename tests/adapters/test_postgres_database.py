@@ -3,10 +3,10 @@
 from collections.abc import Generator
 
 import pytest
+from tests.adapters.postgres_server import FreshDatabase, server
 
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.domain.errors import InvalidInputError, SettingsError
-from tests.adapters.postgres_server import FreshDatabase, server
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ class Bell:
                 connection.execute(_LISTEN)
                 self._wake()  # For what was committed before.
                 while not self._closed.is_set():
-                    select.select([connection.fileno(), self._ending], [], [])
+                    select.select([connection.fileno(), self._ending.fileno()], [], [])
                     for _ in connection.notifies(timeout=0):
                         self._wake()
             self._closed.wait(AGAIN_S)

@@ -1,7 +1,7 @@
 """Which tables there are, and what the application may do to each.
 
 Every table of :data:`OWNED` has columns ``tenant`` and ``owner`` and is put under row security by
-:mod:`.row_security`; :data:`COMMON` says why a table isn't.  A table in neither is found by a test.
+:mod:`.row_security`; :data:`COMMON` says why a table isn't.  A test finds one in neither.
 """
 
 OWNED: dict[str, str] = {

@@ -22,11 +22,11 @@ ALTER TABLE {schema}.{table} ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {schema}.{table} FORCE ROW LEVEL SECURITY;
 CREATE POLICY application ON {schema}.{table} FOR ALL TO {application}
     USING ("""
-    + f"{_TENANT} AND ({_OWNER} OR {_REACH})"
-    + """)
+    f"{_TENANT} AND ({_OWNER} OR {_REACH})"
+    """)
     WITH CHECK ("""
-    + f"{_TENANT} AND {_OWNER}"
-    + """);
+    f"{_TENANT} AND {_OWNER}"
+    """);
 CREATE POLICY auditor ON {schema}.{table} FOR SELECT TO {auditor} USING (true);
 """
 )
@@ -38,7 +38,8 @@ DO $$ BEGIN
 EXCEPTION
     WHEN duplicate_object OR unique_violation THEN NULL;
     WHEN insufficient_privilege THEN
-        RAISE EXCEPTION 'role % is missing; let an administrator CREATE ROLE % LOGIN', {name}, {name};
+        RAISE EXCEPTION 'role % is missing; let an administrator CREATE ROLE it, with LOGIN',
+            {name};
 END $$;
 """
 
@@ -102,4 +103,4 @@ def _names(roles: Roles) -> dict[str, sql.Composable]:
 
 
 def _filled(template: str, **names: sql.Composable) -> str:
-    return sql.SQL(template).format(**names).as_string(None)  # type: ignore[arg-type]  # ours
+    return sql.SQL(template).format(**names).as_string(None)
