@@ -108,6 +108,7 @@ class VectorIndexes(Protocol):
             StoreUnavailableError: that place is away.
             StoreCorruptError: what lies there is of another space, or another memory's.
         """
+        require_kept_here(index)
 
     def sweep(self) -> None:
         """Destroy what dropped indexes left elsewhere; called outside transactions.
@@ -115,6 +116,7 @@ class VectorIndexes(Protocol):
         Raises:
             StoreUnavailableError: that place is away; it is done by the next call.
         """
+        return  # noqa: PLR1711  # without it, type checkers take the method for abstract
 
 
 def require_kept_here(index: VectorIndex) -> None:

@@ -1,0 +1,59 @@
+"""What Qdrant and its client raise, in the words of the store errors.
+
+The client's exceptions carry the answer's body and the request with its key, so none is kept as
+a cause: a traceback must not show them.
+"""
+
+from remembrancer.domain.errors import StoreError, StoreForbiddenError, StoreUnavailableError
+
+NOT_THERE = "it has no such collection"
+_UNAUTHORISED = (401, 403)
+_NOT_FOUND = 404
+
+
+def translated(error: Exception, *, store: str) -> StoreError | None:
+    """Return the store error that ``error`` means; None for what isn't Qdrant's doing."""
+    name = type(error).__name__
+    module = type(error).__module__.partition(".")[0]
+    if module == "qdrant_client":
+        return _of_http(error, name, store)
+    if module == "grpc":
+        return _of_grpc(error, store)
+    if module == "sqlite3":
+        return StoreUnavailableError(store=store, problem=f"its folder: {name}")
+    return _of_local(error, store)
+
+
+def _of_http(error: Exception, name: str, store: str) -> StoreError:
+    status = getattr(error, "status_code", None)
+    if status in _UNAUTHORISED:
+        return StoreForbiddenError(store=store, problem=f"refuses the API key ({status})")
+    if status == _NOT_FOUND:
+        return StoreUnavailableError(store=store, problem=NOT_THERE)
+    if status is not None:
+        return StoreUnavailableError(store=store, problem=f"answered with status {status}")
+    inner = getattr(error, "source", None)
+    what = name if inner is None else type(inner).__name__
+    return StoreUnavailableError(store=store, problem=f"no answer ({what})")
+
+
+def _of_grpc(error: Exception, store: str) -> StoreError:
+    code = getattr(error, "code", None)
+    name = str(getattr(code() if callable(code) else None, "name", "no status"))
+    if name in {"UNAUTHENTICATED", "PERMISSION_DENIED"}:
+        return StoreForbiddenError(store=store, problem=f"refuses the API key ({name})")
+    if name == "NOT_FOUND":
+        return StoreUnavailableError(store=store, problem=NOT_THERE)
+    return StoreUnavailableError(store=store, problem=f"no answer ({name})")
+
+
+def _of_local(error: Exception, store: str) -> StoreError | None:
+    """Local mode raises plain exceptions, known by their words alone."""
+    words = str(error)
+    if isinstance(error, ValueError) and words.endswith("not found"):
+        return StoreUnavailableError(store=store, problem=NOT_THERE)
+    if isinstance(error, RuntimeError) and "already accessed by another" in words:
+        return StoreUnavailableError(
+            store=store, problem="another process has it open; several need a server"
+        )
+    return None
