@@ -116,7 +116,7 @@ class VectorIndexes(Protocol):
         Raises:
             StoreUnavailableError: that place is away; it is done by the next call.
         """
-        return  # noqa: PLR1711  # without it, type checkers take the method for abstract
+        return  # without it, type checkers take the method for abstract
 
 
 def require_kept_here(index: VectorIndex) -> None:
