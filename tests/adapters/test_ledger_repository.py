@@ -82,6 +82,10 @@ class CountingLog(EventLog):
         return self._log.follow(after_position=after_position, limit=limit)
 
     @override
+    def event_of(self, stream_id: UUID, version: int, topic: str, state: bytes) -> AggregateEvent:
+        return self._log.event_of(stream_id, version, topic, state)
+
+    @override
     def position(self) -> int:
         return self._log.position()
 

@@ -269,6 +269,10 @@ class FaultyLog(EventLog):
         return self._inner.follow(after_position=after_position, limit=limit)
 
     @override
+    def event_of(self, stream_id: UUID, version: int, topic: str, state: bytes) -> AggregateEvent:
+        return self._inner.event_of(stream_id, version, topic, state)
+
+    @override
     def position(self) -> int:
         return self._inner.position()
 

@@ -19,6 +19,7 @@ from remembrancer.application.ports import (
 from remembrancer.composition.settings import StoreSettings
 
 if TYPE_CHECKING:
+    from remembrancer.application.ports.archive import Archive
     from remembrancer.application.ports.ledger_repository import LedgerRepository
 
 
@@ -34,6 +35,7 @@ class Store:
     indexes: VectorIndexes
     ledger: "LedgerRepository"
     secret: InstallationSecret
+    archive: "Archive"
 
 
 @contextmanager
@@ -56,6 +58,7 @@ def open_store(
 def _memory_store(clock: Clock, randomness: Randomness) -> Store:
     # Adapters are imported where they are chosen, so that a host loads only its backend's.
     from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
+    from remembrancer.adapters.memory.archive import MemoryArchive  # noqa: PLC0415
     from remembrancer.adapters.memory.entry_vault import MemoryEntryVault  # noqa: PLC0415
     from remembrancer.adapters.memory.event_log import MemoryRecorder  # noqa: PLC0415
     from remembrancer.adapters.memory.installation_secret import (  # noqa: PLC0415
@@ -68,16 +71,27 @@ def _memory_store(clock: Clock, randomness: Randomness) -> Store:
     from remembrancer.adapters.memory.vector_indexes import MemoryVectorIndexes  # noqa: PLC0415
 
     transactions = MemoryTransactions()
-    log = RecordedEventLog(recorder=MemoryRecorder(transactions=transactions))
+    recorder = MemoryRecorder(transactions=transactions)
+    log = RecordedEventLog(recorder=recorder)
+    vault = MemoryEntryVault(transactions=transactions)
+    sessions = MemorySessionVault(transactions=transactions)
+    ledger = MemoryLedgerRepository(transactions=transactions, log=log, clock=clock)
     return Store(
         transactions=transactions,
         log=log,
-        vault=MemoryEntryVault(transactions=transactions),
-        sessions=MemorySessionVault(transactions=transactions),
+        vault=vault,
+        sessions=sessions,
         sparse=MemorySparseIndex(transactions=transactions),
         indexes=MemoryVectorIndexes(transactions=transactions),
-        ledger=MemoryLedgerRepository(transactions=transactions, log=log, clock=clock),
+        ledger=ledger,
         secret=MemoryInstallationSecret(randomness=randomness),
+        archive=MemoryArchive(
+            transactions=transactions,
+            recorder=recorder,
+            vault=vault,
+            sessions=sessions,
+            ledger=ledger,
+        ),
     )
 
 
@@ -87,6 +101,7 @@ def _sqlite_store(
 ) -> Generator[Store]:
     # As above.
     from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.archive import SqliteArchive  # noqa: PLC0415
     from remembrancer.adapters.sqlite.database import Database  # noqa: PLC0415
     from remembrancer.adapters.sqlite.entry_vault import SqliteEntryVault  # noqa: PLC0415
     from remembrancer.adapters.sqlite.installation_secret import (  # noqa: PLC0415
@@ -112,4 +127,5 @@ def _sqlite_store(
             indexes=SqliteVectorIndexes(database=database),
             ledger=SqliteLedgerRepository(database=database, log=log, clock=clock),
             secret=SqliteInstallationSecret(database=database, randomness=randomness),
+            archive=SqliteArchive(database=database),
         )

@@ -56,6 +56,17 @@ def check_chain(stream_id: UUID, links: Iterable[Link], *, before: Link | None =
         previous, last = own, version
 
 
+def check_next(stream_id: UUID, link: Link, *, head: Link | None) -> None:
+    """See that an event may stand behind ``head``, the last of its stream, or begin it.
+
+    Raises:
+        MalformedRecordError: it may not.
+    """
+    if head is None and link.version != 1:
+        _broken(stream_id, link, "the event before it is missing")
+    check_chain(stream_id, [link], before=head)
+
+
 def check_link(stream_id: UUID, link: Link) -> None:
     """See that one event is what was recorded, without its neighbours.
 

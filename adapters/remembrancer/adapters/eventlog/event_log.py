@@ -44,6 +44,10 @@ class RecordedEventLog(EventLog):
         return [Recorded(one.id, self._mapper.to_domain_event(one)) for one in notifications]
 
     @override
+    def event_of(self, stream_id: UUID, version: int, topic: str, state: bytes) -> AggregateEvent:
+        return self._mapper.to_domain_event(StoredEvent(stream_id, version, topic, state))
+
+    @override
     def position(self) -> int:
         return self._recorder.max_notification_id() or 0
 

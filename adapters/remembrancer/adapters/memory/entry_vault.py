@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from typing_extensions import override
 
@@ -117,6 +118,24 @@ class MemoryEntryVault(EntryVault):
     def tenant_of_erased(self, entry_id: EntryId) -> str | None:
         with self._transactions.snapshot():
             return self._erased.get(entry_id)
+
+    @property
+    def knows_anything(self) -> bool:
+        """Whether an entry is kept here, or was erased."""
+        return bool(self._kept or self._erased)
+
+    def all_versions(self) -> Iterator[list[Original]]:
+        """Iterate over the kept versions of each entry; called inside a snapshot."""
+        return iter(self._kept.values())
+
+    def keep_erased(self, entry_id: EntryId, tenant: str) -> None:
+        """Know an entry as erased that never was here."""
+        with self._transactions.begin():
+            self._erased[entry_id] = tenant
+            self._transactions.on_rollback(partial(self._forget_erased, entry_id))
+
+    def _forget_erased(self, entry_id: EntryId) -> None:
+        self._erased.pop(entry_id, None)
 
     def _of(self, tenant: str, owners: tuple[str, ...] | None) -> Iterator[list[Original]]:
         for versions in self._kept.values():

@@ -6,7 +6,7 @@ doesn't know that one.
 
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -146,6 +146,15 @@ class MemoryRecorder(ProcessRecorder):
     def max_tracking_id(self, application_name: str) -> int | None:
         with self._transactions.snapshot():
             return self._tracking.get(application_name)
+
+    def rows(self) -> Iterator[tuple[int, UUID, Link]]:
+        """Iterate over all rows by number; called inside a snapshot or a transaction."""
+        for number, row in enumerate(self._rows, start=1):
+            yield number, row.stream_id, row.link
+
+    def stream(self, stream_id: UUID) -> Sequence[Link]:
+        """Return a stream as it is stored; called inside a snapshot or a transaction."""
+        return self._streams.get(stream_id, ())
 
     def listen(self, event: threading.Event) -> None:
         """Set ``event`` after each insert."""

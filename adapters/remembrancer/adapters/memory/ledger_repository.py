@@ -93,6 +93,12 @@ class MemoryLedgerRepository(LedgerRepository):
             if since is None or day >= since
         ]
 
+    def take(self, facts: Iterable[LedgerEvent]) -> None:
+        """Let receipts follow events that are in the log already."""
+        with self._transactions.begin():
+            for fact in facts:
+                self._follow(self._receipts[fact.tenant, fact.owner], fact)
+
     def _find(self, tenant: str, owner: str, reservation_id: UUID) -> Reservation | None:
         receipt = self._receipts.get((tenant, owner), {}).get(reservation_id)
         return receipt.reservation if receipt else None

@@ -1,12 +1,13 @@
 """Keys and items of sessions in dictionaries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from typing_extensions import override
 
 from remembrancer.adapters.memory.transactions import MemoryTransactions
+from remembrancer.application.ports.archive import ArchivedSession
 from remembrancer.application.ports.session_vault import SessionVault
 
 
@@ -72,6 +73,18 @@ class MemorySessionVault(SessionVault):
     @override
     def erase_owner(self, *, tenant: str, owner: str) -> int:
         return self._erase(lambda kept: (kept.tenant, kept.owner) == (tenant, owner))
+
+    def all_sessions(self) -> Iterator[ArchivedSession]:
+        """Iterate over what is kept; called inside a snapshot."""
+        for selection_id, kept in self._kept.items():
+            yield ArchivedSession(
+                selection_id=selection_id,
+                tenant=kept.tenant,
+                owner=kept.owner,
+                session=kept.session,
+                key=kept.key,
+                items=tuple(sorted(kept.items.items())),
+            )
 
     def _put(self, selection_id: UUID, secrets: _Secrets) -> None:
         before = self._kept.get(selection_id)

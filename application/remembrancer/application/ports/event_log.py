@@ -51,6 +51,17 @@ class EventLog(Protocol):
         """
         ...
 
+    def event_of(
+        self, stream_id: UUID, version: int, topic: str, state: bytes
+    ) -> AggregateEvent:
+        """Return the event of a record, as :meth:`read` would; reads nothing.
+
+        Raises:
+            UnknownTopicError: the topic isn't listed; nothing was imported for it.
+            MalformedRecordError: the state isn't canonical, or not that of such an event.
+        """
+        ...
+
     def position(self) -> int:
         """Return the last position, 0 for an empty log."""
         ...
