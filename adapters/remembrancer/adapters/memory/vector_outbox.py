@@ -30,7 +30,7 @@ class MemoryVectorOutbox(VectorOutbox):
         self._clock = clock
         self._vectors: dict[tuple[int, EntryId, int], OutboxVector] = {}
         self._erasures: dict[tuple[int, EntryId], OutboxErasure] = {}
-        self._lease: tuple[str, datetime] | None = None
+        self._leases: dict[int, tuple[str, datetime]] = {}
 
     @override
     def put(self, index: VectorIndex, vectors: Sequence[OutboxVector]) -> None:
@@ -96,21 +96,23 @@ class MemoryVectorOutbox(VectorOutbox):
                 self._set(self._vectors, key, None)
             for place in [place for place in self._erasures if place[0] == index.number]:
                 self._set(self._erasures, place, None)
+            self._leases.pop(index.number, None)
 
     @override
-    def claim(self, holder: str, *, lease_s: float) -> bool:
+    def claim(self, index: VectorIndex, holder: str, *, lease_s: float) -> bool:
         with self._transactions.begin():
-            now, held = self._clock.now(), self._lease
+            now, held = self._clock.now(), self._leases.get(index.number)
             if held is not None and held[0] != holder and held[1] > now:
                 return False
-            self._lease = (holder, now + timedelta(seconds=lease_s))
+            self._leases[index.number] = (holder, now + timedelta(seconds=lease_s))
             return True
 
     @override
-    def release(self, holder: str) -> None:
+    def release(self, index: VectorIndex, holder: str) -> None:
         with self._transactions.begin():
-            if self._lease is not None and self._lease[0] == holder:
-                self._lease = None
+            held = self._leases.get(index.number)
+            if held is not None and held[0] == holder:
+                del self._leases[index.number]
 
     def _set(self, kept: MutableMapping[_Key, _Value], key: _Key, value: _Value | None) -> None:
         self._transactions.on_rollback(_restoring(kept, key))

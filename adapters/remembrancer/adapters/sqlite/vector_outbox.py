@@ -51,10 +51,11 @@ _COUNTS = (
     " (SELECT count(*) FROM vector_outbox_erasure WHERE index_number = ?1)"
 )
 _CLAIM = (
-    "INSERT INTO vector_outbox_lease (id, holder, until) VALUES (1, ?1, ?2)"
-    " ON CONFLICT (id) DO UPDATE SET holder = ?1, until = ?2"
-    " WHERE holder = ?1 OR until <= ?3"
+    "INSERT INTO vector_outbox_lease (index_number, holder, until) VALUES (?1, ?2, ?3)"
+    " ON CONFLICT (index_number) DO UPDATE SET holder = ?2, until = ?3"
+    " WHERE holder = ?2 OR until <= ?4"
 )
+_RELEASE = "DELETE FROM vector_outbox_lease WHERE index_number = ? AND holder = ?"
 
 
 class SqliteVectorOutbox(VectorOutbox):
@@ -154,20 +155,23 @@ class SqliteVectorOutbox(VectorOutbox):
             connection.execute(
                 "DELETE FROM vector_outbox_erasure WHERE index_number = ?", (index.number,)
             )
+            connection.execute(
+                "DELETE FROM vector_outbox_lease WHERE index_number = ?", (index.number,)
+            )
             _tidy(connection)
 
     @override
-    def claim(self, holder: str, *, lease_s: float) -> bool:
+    def claim(self, index: VectorIndex, holder: str, *, lease_s: float) -> bool:
         with self._database.write() as connection:
             now = self._clock.now()
-            until = now + timedelta(seconds=lease_s)
-            connection.execute(_CLAIM, (holder, to_microseconds(until), to_microseconds(now)))
+            until = to_microseconds(now + timedelta(seconds=lease_s))
+            connection.execute(_CLAIM, (index.number, holder, until, to_microseconds(now)))
             return connection.changes() > 0
 
     @override
-    def release(self, holder: str) -> None:
+    def release(self, index: VectorIndex, holder: str) -> None:
         with self._database.write() as connection:
-            connection.execute("DELETE FROM vector_outbox_lease WHERE holder = ?", (holder,))
+            connection.execute(_RELEASE, (index.number, holder))
 
 
 def _key(index: VectorIndex, vector: OutboxVector) -> tuple[int, bytes, int]:

@@ -25,9 +25,9 @@ CREATE TABLE IF NOT EXISTS vector_outbox_erasure (
     UNIQUE (index_number, entry_id)
 ) STRICT;
 
--- Who carries over at present.
+-- Who carries to an index at present.
 CREATE TABLE IF NOT EXISTS vector_outbox_lease (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
+    index_number INTEGER PRIMARY KEY,
     holder TEXT NOT NULL,
     until INTEGER NOT NULL -- microseconds since 1970, UTC
 ) STRICT;

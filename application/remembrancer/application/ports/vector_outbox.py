@@ -79,14 +79,14 @@ class VectorOutbox(Protocol):
         """Take out all that was on its way to an index that is dropped."""
         ...
 
-    def claim(self, holder: str, *, lease_s: float) -> bool:
-        """Become, or stay, the only one that carries over, for ``lease_s`` seconds.
+    def claim(self, index: VectorIndex, holder: str, *, lease_s: float) -> bool:
+        """Become, or stay, the only one that carries to this index, for ``lease_s`` seconds.
 
         Returns:
             False while another's lease lasts.
         """
         ...
 
-    def release(self, holder: str) -> None:
-        """Let another carry over at once.  Without a lease nothing happens."""
+    def release(self, index: VectorIndex, holder: str) -> None:
+        """Let another carry to this index at once.  Without a lease nothing happens."""
         ...

@@ -242,41 +242,46 @@ class VectorOutboxContract(ABC):
     def test_a_claim_keeps_others_away_while_it_lasts(
         self, outbox: VectorOutbox, clock: FixedClock
     ) -> None:
-        assert outbox.claim("one", lease_s=10)
+        assert outbox.claim(THERE, "one", lease_s=10)
 
         self.wait(clock, 1)
 
-        assert not outbox.claim("other", lease_s=10)
+        assert not outbox.claim(THERE, "other", lease_s=10)
 
     def test_its_holder_can_prolong_a_claim(self, outbox: VectorOutbox, clock: FixedClock) -> None:
-        outbox.claim("one", lease_s=2)
+        outbox.claim(THERE, "one", lease_s=2)
         self.wait(clock, 1)
 
-        assert outbox.claim("one", lease_s=60)
+        assert outbox.claim(THERE, "one", lease_s=60)
 
         self.wait(clock, 2)
-        assert not outbox.claim("other", lease_s=1)
+        assert not outbox.claim(THERE, "other", lease_s=1)
 
     def test_a_claim_ends_by_itself(self, outbox: VectorOutbox, clock: FixedClock) -> None:
-        outbox.claim("one", lease_s=1)
+        outbox.claim(THERE, "one", lease_s=1)
 
         self.wait(clock, 1.5)
 
-        assert outbox.claim("other", lease_s=1)
+        assert outbox.claim(THERE, "other", lease_s=1)
 
     def test_a_released_claim_is_free_at_once(self, outbox: VectorOutbox) -> None:
-        outbox.claim("one", lease_s=60)
+        outbox.claim(THERE, "one", lease_s=60)
 
-        outbox.release("one")
+        outbox.release(THERE, "one")
 
-        assert outbox.claim("other", lease_s=60)
+        assert outbox.claim(THERE, "other", lease_s=60)
+
+    def test_a_claim_is_of_one_index(self, outbox: VectorOutbox) -> None:
+        outbox.claim(THERE, "one", lease_s=60)
+
+        assert outbox.claim(OTHER, "other", lease_s=60)
 
     def test_only_its_holder_releases_a_claim(self, outbox: VectorOutbox) -> None:
-        outbox.claim("one", lease_s=60)
+        outbox.claim(THERE, "one", lease_s=60)
 
-        outbox.release("other")
+        outbox.release(THERE, "other")
 
-        assert not outbox.claim("other", lease_s=60)
+        assert not outbox.claim(THERE, "other", lease_s=60)
 
 
 def leave(
