@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from eventsourcing.persistence import (
     AggregateRecorder,
     ApplicationRecorder,
@@ -56,6 +57,12 @@ _NOTIFICATIONS = (
     "SELECT position, originator_id, originator_version, topic, state, predecessor_hash,"
     " event_hash FROM stored_events WHERE position <= %s"
 )
+
+_FIND = """
+    SELECT position FROM unnest(%s::uuid[], %s::bigint[]) AS one (id, version)
+    JOIN stored_events ON originator_id = one.id AND originator_version = one.version
+    ORDER BY position
+"""
 
 _Head = tuple[int, bytes]
 
@@ -112,7 +119,18 @@ class PostgresAggregateRecorder(AggregateRecorder):
             ) as connection,
         ):
             cursor = self._insert(connection, stored_events, **kwargs)
-        return [] if cursor is None else [position for (position,) in cursor]
+        if cursor is None:
+            return []
+        try:
+            return [position for (position,) in cursor]
+        except psycopg.Error:  # The answer got lost; the events were found to be in.
+            return self._positions(stored_events)
+
+    def _positions(self, stored_events: Sequence[StoredEvent]) -> list[int]:
+        keys = [stream_key(one.originator_id) for one in stored_events]
+        versions = [one.originator_version for one in stored_events]
+        with self._database.read(tenant=self._tenant, owner=self._owner) as connection:
+            return [position for (position,) in connection.execute(_FIND, (keys, versions))]
 
     def _insert(
         self, connection: Connection, stored_events: Sequence[StoredEvent], **_: Any

@@ -1,0 +1,90 @@
+"""A TCP relay before a server that loses a COMMIT, or the answer to one, when told to."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import Enum
+
+_CHUNK = 65536
+
+
+class Cut(Enum):
+    """What the next COMMIT meets."""
+
+    COMMIT = "commit"
+    """It is lost, and the server learns that the client is gone."""
+    ANSWER = "answer"
+    """The server commits, and nobody hears of it."""
+    SILENCE = "silence"
+    """It is lost, and the server doesn't learn that the client is gone."""
+
+
+class CuttingRelay:
+    """Passes everything on, until it cuts."""
+
+    def __init__(self, port: int) -> None:
+        self._server_port = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self.next_cut: Cut | None = None
+        self.stays_cut = False
+        """Whether nobody gets through any more once it has cut."""
+        self._has_cut = False
+        self._open = list[socket.socket]()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        for one in [self._listening, *self._open]:
+            _end(one)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                if self._has_cut and self.stays_cut:
+                    _end(client)
+                    continue
+                server = socket.create_connection(("127.0.0.1", self._server_port))
+                self._open += [client, server]
+                for call in (self._to_server, self._to_client):
+                    threading.Thread(target=call, args=[client, server], daemon=True).start()
+
+    def _to_server(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(_CHUNK):
+                if b"COMMIT\0" not in data or self.next_cut in {None, Cut.ANSWER}:
+                    server.sendall(data)
+                    continue
+                silent, self.next_cut, self._has_cut = self.next_cut is Cut.SILENCE, None, True
+                _end(client)
+                if silent:
+                    return
+                break
+            _end(server)
+
+    def _to_client(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(_CHUNK):
+                if self.next_cut is Cut.ANSWER and b"COMMIT\0" in data:
+                    self.next_cut, self._has_cut = None, True
+                    _end(client)
+                    break
+                client.sendall(data)
+            _end(client)
+
+
+@contextmanager
+def relay_before(port: int) -> Iterator[CuttingRelay]:
+    """Run a relay before the server at a port of this machine."""
+    relay = CuttingRelay(port)
+    try:
+        yield relay
+    finally:
+        relay.close()
+
+
+def _end(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
