@@ -284,13 +284,20 @@ class FaultyLedger(LedgerRepository):
 
     @override
     def decide(
-        self, tenant: str, owner: str, decision: Callable[[HeldLedger], _Result]
+        self,
+        tenant: str,
+        owner: str,
+        decision: Callable[[HeldLedger], _Result],
+        *,
+        about: UUID | None = None,
     ) -> _Result:
         def decided(held: HeldLedger) -> _Result:
             # A fault after the decision comes before its commit.
             return self._plan.call("ledger.decision", lambda: decision(held))
 
-        return self._plan.call("ledger.decide", lambda: self._inner.decide(tenant, owner, decided))
+        return self._plan.call(
+            "ledger.decide", lambda: self._inner.decide(tenant, owner, decided, about=about)
+        )
 
     @override
     def receipt(self, tenant: str, owner: str, reservation_id: UUID) -> Reservation | None:

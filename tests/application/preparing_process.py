@@ -65,7 +65,12 @@ class KillingLedger(LedgerRepository):
 
     @override
     def decide(
-        self, tenant: str, owner: str, decision: Callable[[HeldLedger], _Result]
+        self,
+        tenant: str,
+        owner: str,
+        decision: Callable[[HeldLedger], _Result],
+        *,
+        about: UUID | None = None,
     ) -> _Result:
         self._decisions += 1
         before, within, after = (
@@ -81,7 +86,7 @@ class KillingLedger(LedgerRepository):
 
         if self._step == before:
             kill_me()
-        result = self._inner.decide(tenant, owner, decided)
+        result = self._inner.decide(tenant, owner, decided, about=about)
         if self._step == after:
             kill_me()
         return result

@@ -55,4 +55,5 @@ class Reconcile:
                 earlier=held.find(reservation_id),
                 at=held.now,
             ),
+            about=reservation_id,
         )

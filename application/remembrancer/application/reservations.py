@@ -67,7 +67,7 @@ def reserve(ledger: LedgerRepository, attempt: Attempt) -> ReservationAnswer | N
             at=held.now,
         )
 
-    return ledger.decide(attempt.tenant, attempt.owner, admit)
+    return ledger.decide(attempt.tenant, attempt.owner, admit, about=attempt.reservation_id)
 
 
 def settle(ledger: LedgerRepository, attempt: Attempt, usage_tokens: int) -> Reservation:
@@ -87,6 +87,7 @@ def settle(ledger: LedgerRepository, attempt: Attempt, usage_tokens: int) -> Res
             earlier=held.find(attempt.reservation_id),
             at=held.now,
         ),
+        about=attempt.reservation_id,
     )
 
 
@@ -106,7 +107,7 @@ def mark_unknown(
             attempt.reservation_id, reason=reason, earlier=known, at=held.now
         )
 
-    return ledger.decide(attempt.tenant, attempt.owner, mark)
+    return ledger.decide(attempt.tenant, attempt.owner, mark, about=attempt.reservation_id)
 
 
 def is_pending(ledger: LedgerRepository, attempt: Attempt) -> bool:

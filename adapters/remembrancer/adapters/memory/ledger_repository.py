@@ -49,7 +49,12 @@ class MemoryLedgerRepository(LedgerRepository):
 
     @override
     def decide(
-        self, tenant: str, owner: str, decision: Callable[[HeldLedger], _Result]
+        self,
+        tenant: str,
+        owner: str,
+        decision: Callable[[HeldLedger], _Result],
+        *,
+        about: UUID | None = None,
     ) -> _Result:
         if self._transactions.in_transaction:
             raise RuntimeError("what is inside a transaction can't be committed by itself")

@@ -62,7 +62,12 @@ class SqliteLedgerRepository(LedgerRepository):
 
     @override
     def decide(
-        self, tenant: str, owner: str, decision: Callable[[HeldLedger], _Result]
+        self,
+        tenant: str,
+        owner: str,
+        decision: Callable[[HeldLedger], _Result],
+        *,
+        about: UUID | None = None,
     ) -> _Result:
         if self._pid != os.getpid():
             self._begin_anew()

@@ -57,7 +57,12 @@ class LedgerRepository(Protocol):
     """
 
     def decide(
-        self, tenant: str, owner: str, decision: Callable[[HeldLedger], _Result]
+        self,
+        tenant: str,
+        owner: str,
+        decision: Callable[[HeldLedger], _Result],
+        *,
+        about: UUID | None = None,
     ) -> _Result:
         """Run ``decision`` under the owner's lock and commit what the ledger recorded.
 
@@ -66,6 +71,10 @@ class LedgerRepository(Protocol):
         unknown), then the refusal is raised; after any other exception nothing of it is.
         ``decision`` is quick and does no I/O but ``find``; it may run in another thread, together
         with those of other owners, and once at most.
+
+        ``about`` names the reservation that the decision will ask ``find`` for, if there is one.
+        A store that is a network away then reads its receipt together with the ledger; the answer
+        is the same without it.
 
         If the caller is interrupted meanwhile (``KeyboardInterrupt``), no lock stays behind, and
         the decision may have been committed or not: ask for the reservation's id.

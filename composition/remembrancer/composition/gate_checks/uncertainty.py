@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
+from uuid import UUID
 
 import anyio
 from typing_extensions import override
@@ -167,12 +168,17 @@ class _FailingLedger(LedgerRepository):
 
     @override
     def decide(
-        self, tenant: str, owner: str, decision: Callable[[HeldLedger], _Result]
+        self,
+        tenant: str,
+        owner: str,
+        decision: Callable[[HeldLedger], _Result],
+        *,
+        about: UUID | None = None,
     ) -> _Result:
         self._decided += 1
         if self._decided > 1:
             raise StoreUnavailableError(store="rehearsal", problem="gone")
-        return self._ledger.decide(tenant, owner, decision)
+        return self._ledger.decide(tenant, owner, decision, about=about)
 
     @override
     def receipt(self, tenant: str, owner: str, reservation_id: Any) -> Any:

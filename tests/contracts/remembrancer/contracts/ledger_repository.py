@@ -162,6 +162,21 @@ class LedgerRepositoryContract(LedgerOwnersContract):
         found = store.ledgers.decide("acme", "ana", lambda held: held.find(FIRST_ID))
         assert found == settled
 
+    def test_a_decision_finds_the_same_whatever_it_is_said_to_be_about(
+        self, store: LedgerStore, ana: Spender
+    ) -> None:
+        ana.admit(FIRST_ID)
+        settled, pending = ana.settle(FIRST_ID), ana.admit(SECOND_ID).reservation
+
+        for about in (None, FIRST_ID, SECOND_ID, THIRD_ID):
+            found = store.ledgers.decide(
+                "acme",
+                "ana",
+                lambda held: [held.find(one) for one in (FIRST_ID, SECOND_ID, THIRD_ID)],
+                about=about,
+            )
+            assert found == [settled, pending, None]
+
     def test_an_id_stands_for_one_request(self, store: LedgerStore, ana: Spender) -> None:
         ana.admit(FIRST_ID, digest="a" * 64)
 

@@ -97,7 +97,7 @@ class Spender:
     ) -> ReservationAnswer:
         """Reserve ``charge`` quanta."""
         decision = admission(reservation_id, kind=kind, charge=charge, digest=digest, under=under)
-        return self.ledgers.decide(self.tenant, self.owner, decision)
+        return self.ledgers.decide(self.tenant, self.owner, decision, about=reservation_id)
 
     def settle(self, reservation_id: UUID, *, charge: int = 3, usage: int = 7) -> Reservation:
         """Charge what was used."""
@@ -111,6 +111,7 @@ class Spender:
                 earlier=held.find(reservation_id),
                 at=held.now,
             ),
+            about=reservation_id,
         )
 
     def lose(
@@ -123,6 +124,7 @@ class Spender:
             lambda held: held.ledger.mark_unknown(
                 reservation_id, reason=reason, earlier=held.find(reservation_id), at=held.now
             ),
+            about=reservation_id,
         )
 
     def reconcile(self, reservation_id: UUID, *, charge: int, stated: int = 0) -> Reservation:
@@ -138,6 +140,7 @@ class Spender:
                 earlier=held.find(reservation_id),
                 at=held.now,
             ),
+            about=reservation_id,
         )
 
     def receipt(self, reservation_id: UUID) -> Reservation | None:
