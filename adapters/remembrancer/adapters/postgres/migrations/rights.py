@@ -10,6 +10,10 @@ OWNED: dict[str, str] = {
     "stored_events": "SELECT, INSERT (tenant, owner, originator_id, originator_version, topic,"
     " state, predecessor_hash, event_hash)",
     "stored_snapshots": "SELECT, INSERT, DELETE",
+    # What was reserved, for which request and day, stays.
+    "spend_receipts": "SELECT, INSERT, UPDATE (state, charged_quanta, usage_tokens,"
+    " unknown_reason)",
+    "ledger_snapshots": "SELECT, INSERT, UPDATE",
 }
 """Tables with rows of owners, and the application's rights to its own owner's."""
 
