@@ -15,8 +15,12 @@
     │   ├── SealBrokenError           sealed bytes can't be opened with this key and identity
     │   ├── UnreadableDocumentError   a file or folder to import can't be read as text
     │   ├── NotAdmittedError          a configuration isn't admitted
+    │   ├── MigrationRefusedError     the schema can't be changed as the data is
+    │   ├── UnreadableExportError     no export, or one of a newer release, see
+    │   ├── StoreNotEmptyError        remembrancer.domain.export_errors
     │   ├── StaleGenerationError      the cache context changed meanwhile, see
-    │   └── SpendRefusedError         remembrancer.domain.spend_errors
+    │   ├── NoSuchReservationError    remembrancer.domain.spend_errors
+    │   └── SpendRefusedError
     │       ├── OverMoneyCeilingError
     │       ├── OverRequestCeilingError
     │       ├── QueryPendingError
@@ -27,6 +31,7 @@
     │       └── ReservationNotUnknownError
     ├── RecordError                   a stored event can't be read as one of ours
     │   ├── UnknownTopicError
+    │   ├── DamagedExportError        an export isn't (any more) what was written
     │   └── MalformedRecordError
     ├── SettingsError                 settings are missing, wrong or unknown
     ├── ReindexStoppedError           vectors couldn't be bought; it can go on later
@@ -199,6 +204,14 @@ class NotAdmittedError(RefusedError):
             + (", ".join(missing_gates) or "all")
         )
         self.missing_gates = missing_gates
+
+
+class MigrationRefusedError(RefusedError):
+    """A migration can't be made with the data or the rights there are; nothing was changed."""
+
+    def __init__(self, *, problem: str) -> None:
+        super().__init__(f"the schema stays as it is: {problem}")
+        self.problem = problem
 
 
 class RecordError(RemembrancerError):

@@ -16,6 +16,7 @@ from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy.exc import DBAPIError
 
 from remembrancer.adapters.postgres.connection import check_dsn, connect
 from remembrancer.adapters.postgres.limits import Limits
@@ -23,7 +24,7 @@ from remembrancer.adapters.postgres.migrations.head import HEAD
 from remembrancer.adapters.postgres.migrations.row_security import Roles
 from remembrancer.adapters.postgres.statements import SCHEMA
 from remembrancer.adapters.postgres.translation import translating
-from remembrancer.domain.errors import SettingsError
+from remembrancer.domain.errors import MigrationRefusedError, SettingsError
 
 MIGRATION_KEY = (0x5EAD << 48) + 2
 """Advisory lock: one migration at a time."""
@@ -53,7 +54,7 @@ def up(dsn: str, *, roles: Roles, to: str = HEAD) -> None:
     Raises:
         SettingsError: ``dsn`` isn't a connection string, or there is no such revision.
         StoreError: the server can't be had, or refuses; nothing was changed.
-        psycopg.errors.RaiseException: a revision refuses, and says why.
+        MigrationRefusedError: a revision refuses, and says why; nothing was changed.
     """
     _migrate(dsn, roles=roles, to=to, upwards=True)
 
@@ -149,10 +150,33 @@ def _connected(dsn: str) -> Generator[Connection]:
 
     engine = create_engine("postgresql+psycopg://", creator=opened, poolclass=NullPool)
     try:
-        with translating(store=store), engine.connect() as connection:
+        with translating(store=store), _refusals(), _unwrapped(), engine.connect() as connection:
             yield connection
     finally:
         engine.dispose()
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    try:
+        yield
+    except psycopg.errors.RaiseException as error:
+        raise MigrationRefusedError(problem=error.diag.message_primary or "?") from error
+
+
+@contextmanager
+def _unwrapped() -> Generator[None]:
+    """Raise the driver's errors as they are: the wrapping would print whole statements."""
+    found = None
+    try:
+        yield
+    except DBAPIError as error:
+        if not isinstance(error.orig, psycopg.Error):
+            raise
+        found = error.orig
+    if found is not None:
+        found.__context__ = None
+        raise found
 
 
 def _context(connection: Connection) -> MigrationContext:
