@@ -58,17 +58,22 @@ class Quote:
                 return _gone(selected, NO_LONGER_PERMITTED)
         if original_digest(original.salt, original.text) != selected.digest:
             return _gone(selected, ALTERED)
-        return Quotation(
-            provenance=Provenance(
-                entry_id=str(original.entry_id),
-                version=original.version,
-                scope=original.scope,
-                kind=original.kind,
-                sensitivity=original.sensitivity.value,
-                source=_source(original),
-            ),
-            text=original.text,
-        )
+        return quotation_of(original)
+
+
+def quotation_of(original: Original) -> Quotation:
+    """Return the text of a version as a pack quotes it."""
+    return Quotation(
+        provenance=Provenance(
+            entry_id=str(original.entry_id),
+            version=original.version,
+            scope=original.scope,
+            kind=original.kind,
+            sensitivity=original.sensitivity.value,
+            source=_source(original),
+        ),
+        text=original.text,
+    )
 
 
 def _gone(selected: SelectedEntry, reason: str) -> Quotation:

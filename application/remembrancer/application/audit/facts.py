@@ -5,6 +5,8 @@ from typing import Final
 
 from remembrancer.application.audit.agreement import SEPARATOR, Agreement
 from remembrancer.application.audit.joined import Joined, Share
+from remembrancer.application.audit.packs import PackCheck
+from remembrancer.application.audit.snapshots import SnapshotCheck
 
 ORIGINAL_FIELDS: Final = (
     *("entry", "version", "tenant", "owner", "scope", "kind", "sensitivity"),
@@ -19,14 +21,25 @@ ADMISSION_FIELDS: Final = (
 OUTCOME_FIELDS: Final = ("tenant", "owner", "reservation", "state", "charged_quanta", "usage")
 REASON_FIELDS: Final = ("tenant", "owner", "reservation", "reason")
 
+BOUGHT_MAX: Final = 10_000
+"""Spaces that are told apart as bought ones; a real log has a few."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 class Facts:
-    """One reading's facts."""
+    """One reading's facts, and what is looked up in the store while it goes on."""
 
-    def __init__(self, share: Share) -> None:
+    def __init__(
+        self,
+        share: Share,
+        *,
+        packs: PackCheck | None = None,
+        snapshots: SnapshotCheck | None = None,
+    ) -> None:
+        self.packs = packs
+        self.snapshots = snapshots
         self.originals = Agreement(ORIGINAL_FIELDS, keys=2)
         """Kept versions: log against vault."""
         self.erased = Agreement(ERASED_FIELDS, keys=1)
@@ -45,6 +58,8 @@ class Facts:
         """Prepared vectors want a settled reservation."""
         self.batches = Joined(share, once=False)
         """An owner's vectors in a bought space want a settled batch."""
+        self.bought: set[str] = set()
+        """Digests of the embedding tuples that reservations were made for."""
         self.selections = Joined(share, once=False)
         """Keys of sessions want a selection."""
 

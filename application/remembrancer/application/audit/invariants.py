@@ -3,21 +3,31 @@
 from typing import Final
 
 from remembrancer.application.audit import (
+    audit,
     entries,
     generations,
+    originals,
+    packs,
+    projections,
     relations,
     reservations,
     selections,
+    snapshots,
     walk,
 )
 from remembrancer.application.audit.finding import Invariant
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (
+    *audit.INVARIANTS,
     *walk.INVARIANTS,
     *entries.INVARIANTS,
     *selections.INVARIANTS,
     *reservations.INVARIANTS,
     *generations.INVARIANTS,
     *relations.INVARIANTS,
+    *originals.INVARIANTS,
+    *packs.INVARIANTS,
+    *projections.INVARIANTS,
+    *snapshots.INVARIANTS,
 )
 """By log and vault alone."""

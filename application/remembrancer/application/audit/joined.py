@@ -28,6 +28,11 @@ class Share:
     of: int = 1
 
     @classmethod
+    def nothing(cls) -> "Share":
+        """Return the share of a reading that is after something else."""
+        return cls(number=1)
+
+    @classmethod
     def all_of(cls, events: int) -> "list[Share]":
         """Return the shares that a log of so many events needs."""
         of = max(1, -(-events // FACTS_MAX))

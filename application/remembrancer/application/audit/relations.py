@@ -50,7 +50,7 @@ def check_relations(
     if not versions and not preparations:
         return
     mute = Findings(findings.scope, is_mute=True)
-    naming = Facts(Share())
+    naming = Facts(Share.nothing())
     walk = Walk(mute, naming, StateReader(decode))
     naming.versions = _Naming(
         versions, _SELECTED, findings, walk.place, SELECTED_VERSIONS, "versions remembered before"
@@ -73,7 +73,7 @@ class _Naming(Joined):
         invariant: Invariant,
         expected: str,
     ) -> None:
-        super().__init__(Share(), once=TWICE in said)
+        super().__init__(Share.nothing(), once=TWICE in said)
         self._unmet = unmet
         self._said = said
         self._findings = findings

@@ -6,13 +6,18 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from remembrancer.application.audit.facts import Facts, microseconds
+from remembrancer.application.audit.facts import BOUGHT_MAX, Facts, microseconds
 from remembrancer.application.audit.finding import Invariant, Place
 from remembrancer.application.audit.natural_key import stream_key
 from remembrancer.application.audit.reading import AT, State
 from remembrancer.domain.bounds import LEASE_S, MECHANISM_VERSION, PENDING_QUERIES_MAX
-from remembrancer.domain.money import QUANTA_MAX
-from remembrancer.domain.reservation import ReservationKind, ReservationState, UnknownReason
+from remembrancer.domain.money import QUANTA_MAX, UtcDay
+from remembrancer.domain.reservation import (
+    Reservation,
+    ReservationKind,
+    ReservationState,
+    UnknownReason,
+)
 from remembrancer.domain.reservation_ledger import ReservationLedger
 
 BEGINNING = Invariant(
@@ -93,6 +98,8 @@ class Pending(NamedTuple):
     position: int
     configuration_digest: str
     embedding_tuple_digest: str
+    request_digest: str
+    admitted_at: datetime
 
 
 class LedgerRules:
@@ -103,7 +110,7 @@ class LedgerRules:
 
     __slots__ = (
         *("_place", "_facts", "_who", "_day", "_days", "pending", "_leases", "_queries"),
-        *("_admitted", "_unknown", "_reconciled"),
+        *("_admitted", "_unknown", "_reconciled", "_copied"),
     )
 
     def __init__(self, place: Place, facts: Facts) -> None:
@@ -124,6 +131,8 @@ class LedgerRules:
         """Hashes of what became unknown."""
         self._reconciled = array("q")
         """A hash and the version of each reconciliation."""
+        self._copied = 0
+        """At which version the store's copy of the ledger was made; 0 where there is none."""
 
     def begin(self, topic: str, state: State) -> bytes | None:
         """Take in the first event; return the id its stream must have, None if it begins none."""
@@ -132,6 +141,8 @@ class LedgerRules:
         self._who = f"{place.tenant}\x1f{place.owner}"
         if topic != ADMITTED:
             place.report(BEGINNING, "the stream begins with ReservationAdmitted", topic)
+        if self._facts.snapshots is not None:
+            self._copied = self._facts.snapshots.version_of(state["tenant"], state["owner"])
         self.take(topic, state)
         return stream_key("reservation_ledger", state["tenant"], state["owner"])
 
@@ -150,10 +161,14 @@ class LedgerRules:
             self._reconcile(state)
         else:
             place.report(BEGINNING, "an event of a ledger", topic)
+        if place.version == self._copied:
+            self._compare_copy(state[AT])
 
     def finish(self) -> None:
         """The stream has ended."""
         place = self._place
+        if self._facts.snapshots is not None and self._copied > place.version:
+            self._facts.snapshots.report_ahead(place, self._copied)
         ids, versions = self._admitted[0::2], self._admitted[1::2]
         if len(set(ids)) != len(ids):
             seen: set[int] = set()
@@ -199,7 +214,11 @@ class LedgerRules:
             place.position,
             state["configuration_digest"],
             state["embedding_tuple_digest"],
+            state["request_digest"],
+            at,
         )
+        if len(self._facts.bought) < BOUGHT_MAX:
+            self._facts.bought.add(state["embedding_tuple_digest"])
         self._leases[reservation] = expires_at
         self._queries += kind == _QUERY
         used[0] += reserved
@@ -370,6 +389,34 @@ class LedgerRules:
         used = self._days.get(day)
         if day < self._day and used is not None and used[2] <= 0:
             del self._days[day]
+
+    def _compare_copy(self, at: datetime) -> None:
+        if self._facts.snapshots is None:
+            return
+        today = at.date().isoformat()
+        self._facts.snapshots.compare(
+            self._place,
+            at,
+            {
+                day: (quanta, requests)
+                for day, (quanta, requests, pending) in self._days.items()
+                if day == today or pending > 0
+            },
+            [
+                Reservation(
+                    reservation_id=UUID(reservation),
+                    kind=ReservationKind(one.kind),
+                    request_digest=one.request_digest,
+                    state=ReservationState.PENDING,
+                    day=UtcDay(one.day),
+                    admitted_at=one.admitted_at,
+                    expires_at=one.expires_at,
+                    reserved_quanta=one.reserved_quanta,
+                    charged_quanta=one.reserved_quanta,
+                )
+                for reservation, one in self.pending.items()
+            ],
+        )
 
     def _offer(self, state: State, known: Pending) -> None:
         """Let a settled query's vectors be prepared, and a settled batch's be indexed."""

@@ -138,6 +138,8 @@ class SelectionRules:
             place.report(BUDGET, "a digest other than the last pack's", "the same, or none")
         self._last_digest = digest
         self._check_included(state["included"], state["omitted"])
+        if self._facts.packs is not None:
+            self._facts.packs(place, self.selection, state)
 
     def _check_included(self, included: list[str], omitted: list[list[str]]) -> None:
         place, selected = self._place, set(self._ids)

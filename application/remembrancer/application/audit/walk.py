@@ -105,7 +105,8 @@ _AGGREGATES: Final = {
     BOUND: CacheContext.TOPIC,
 }
 """What the events that begin an aggregate must say they begin."""
-NOT_UNDERSTOOD_MAX = 100_000
+NOT_UNDERSTOOD_MAX: Final = 100_000
+_PROGRESS_EVERY: Final = 8_192
 
 
 class Walk:
@@ -117,14 +118,16 @@ class Walk:
         self.streams = 0
         self.not_understood: set[bytes] = set()
         """Streams of which an event couldn't be taken in: nothing more is concluded from them."""
+        self.on_progress: Callable[[int], None] = _nobody_watches
+        """Called now and then with the number of events that were read."""
         self._facts = facts
         self._reader = reader
         self._rules: Rules | None = None
         self._versions = 0
         """Events of the stream in hand."""
 
-    def read(self, events: Iterable[RawEvent]) -> None:
-        """Read all of ``events``; what they raise passes, after what came before was judged."""
+    def read(self, events: Iterable[RawEvent]) -> int:
+        """Read all of ``events`` and return how many there were; what they raise passes."""
         place, before = self.place, _Before()
         for event in events:
             position, key, version, topic, state, predecessor, own = event
@@ -146,9 +149,13 @@ class Walk:
             before.own, before.version, before.position = own, version, position
             self._versions += 1
             self.events += 1
+            if not self.events % _PROGRESS_EVERY:
+                self.on_progress(self.events)
             if self._versions == 1 or self._rules is not None:
                 self._judge(topic, state)
         self._next_stream(None)
+        self.on_progress(self.events)
+        return self.events
 
     def _next_stream(self, key: bytes | None) -> None:
         """Finish the stream in hand and begin the next."""
@@ -198,8 +205,7 @@ class Walk:
         begun = _AGGREGATES.get(topic)
         if begun is not None and state["originator_topic"] != begun:
             place.report(STREAM_IDS, begun, str(state["originator_topic"])[:200])
-        if place.findings.scope.wants_stream(place.tenant, place.owner):
-            self._rules = rules
+        self._rules = rules
 
     def _leave(self) -> None:
         """Conclude nothing more from the stream in hand."""
@@ -230,6 +236,10 @@ class _Before:
         self.own = GENESIS
         self.version = 0
         self.position = 0
+
+
+def _nobody_watches(_: int) -> None:
+    pass
 
 
 def _shown(value: object) -> str:

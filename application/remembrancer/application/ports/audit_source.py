@@ -167,3 +167,10 @@ class AuditSource(Protocol):
     def session_items(self, selection_id: UUID, *, number: int) -> bytes | None:
         """Return the host's items of a pack, or None once erased."""
         ...
+
+    def changed_meanwhile(self) -> bool:
+        """Say whether what was read may not have been one state: somebody wrote without a lock.
+
+        Asked at the end.
+        """
+        ...
