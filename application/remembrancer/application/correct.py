@@ -112,7 +112,7 @@ class Correct:
             self._record(new, reason)
             self._vault.keep([new])
             superseded = replace(old, superseded_at=new.recorded_at)
-            self._index.supersede(superseded, new, vector, self._index.of(index))
+            self._index.supersede(superseded, new, vector, index)
             return new.version
 
     def _next_version(self, old: Original, wanted: NewEntry, tokens: int, reason: str) -> Original:

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Sequence
 
 from remembrancer.application.ports import (
     Original,
+    OutboxErasure,
+    OutboxVector,
     SparseDocument,
     SparseIndex,
     VectorIndex,
     VectorIndexes,
+    VectorOutbox,
     VectorPoint,
-    VectorStore,
 )
 from remembrancer.domain.entry import subject_key
 from remembrancer.domain.identity import EntryId, version_id
@@ -73,51 +75,86 @@ class EntryIndex:
     """Writes entries into the sparse index and the vector indexes of one store.
 
     Called inside the transaction that keeps the originals, so that event, text, sparse row and
-    vector are committed together (design section 7).
+    vector are committed together (design section 7).  What an index elsewhere has to get is left
+    in the outbox, in the same transaction (adr/0020).
     """
 
-    def __init__(self, *, sparse: SparseIndex, indexes: VectorIndexes) -> None:
+    def __init__(
+        self, *, sparse: SparseIndex, indexes: VectorIndexes, outbox: VectorOutbox
+    ) -> None:
         self._sparse = sparse
         self._indexes = indexes
-
-    def of(self, index: VectorIndex | None) -> VectorStore | None:
-        """Return the vectors of ``index``, if there is one."""
-        return None if index is None else self._indexes.store(index)
+        self._outbox = outbox
 
     def add(
         self,
         originals: Sequence[Original],
         vectors: Sequence[Vector | None],
-        store: VectorStore | None,
+        index: VectorIndex | None,
     ) -> None:
-        """Index versions; one without a vector is found by its words alone."""
-        documents, points = [], []
-        for original, vector in zip(originals, vectors, strict=True):
-            place, metadata = index_id(original), labels(original)
-            documents.append(SparseDocument(place, searchable_text(original), metadata))
-            if vector is not None:
-                points.append(VectorPoint(place, vector, metadata))
-        self._sparse.upsert_many(documents)
-        if store is not None and points:
-            store.upsert_many(points)
+        """Index new versions in ``index``; one without a vector is found by its words alone."""
+        self._sparse.upsert_many(
+            [SparseDocument(index_id(one), searchable_text(one), labels(one)) for one in originals]
+        )
+        if index is None:
+            return
+        pairs = list(zip(originals, vectors, strict=True))
+        if index.follows:
+            self._outbox.put(index, [left_for(one, vector) for one, vector in pairs])
+        else:
+            self._put(index, pairs)
 
     def supersede(
-        self, old: Original, new: Original, vector: Vector | None, store: VectorStore | None
+        self, old: Original, new: Original, vector: Vector | None, index: VectorIndex | None
     ) -> None:
         """Move ``old`` (already marked superseded) aside and put ``new`` in its place."""
-        old_vector = None
-        if store is not None:
+        if index is not None and not index.follows:
+            store = self._indexes.store(index)
             old_vector = store.vectors([old.entry_id]).get(old.entry_id)
             if vector is None:
                 store.delete(old.entry_id)
-        self.add([old, new], [old_vector, vector], store)
+            self._put(index, [(old, old_vector)])
+        self._sparse.upsert_many(
+            [SparseDocument(index_id(old), searchable_text(old), labels(old))]
+        )
+        self.add([new], [vector], index)
 
-    def drop(self, entry_id: EntryId, versions: Iterable[int]) -> None:
+    def drop(self, entry: Original, versions: Sequence[int]) -> None:
         """Remove all versions of an entry from every index there is, active or not."""
-        places = [entry_id, *(version_id(entry_id, version) for version in versions)]
+        places = [entry.entry_id, *(version_id(entry.entry_id, one) for one in versions)]
         for place in places:
             self._sparse.delete(place)
+        elsewhere = []
         for index in self._indexes.all():
-            store = self._indexes.store(index)
-            for place in places:
-                store.delete(place)
+            if index.follows:
+                elsewhere.append(index)
+            else:
+                self._indexes.store(index).delete_many(places)
+        if elsewhere:
+            erasure = OutboxErasure(
+                tenant=entry.tenant,
+                owner=entry.owner,
+                entry_id=entry.entry_id,
+                versions=max(versions),
+            )
+            self._outbox.erase(elsewhere, erasure)
+
+    def _put(self, index: VectorIndex, pairs: Iterable[tuple[Original, Vector | None]]) -> None:
+        points = [
+            VectorPoint(index_id(original), vector, labels(original))
+            for original, vector in pairs
+            if vector is not None
+        ]
+        if points:
+            self._indexes.store(index).upsert_many(points)
+
+
+def left_for(original: Original, vector: Vector | None) -> OutboxVector:
+    """Return what an index elsewhere gets of a version."""
+    return OutboxVector(
+        tenant=original.tenant,
+        owner=original.owner,
+        entry_id=original.entry_id,
+        version=original.version,
+        vector=vector,
+    )

@@ -1,6 +1,7 @@
 """Use cases: erase an entry, a session's content, or all of an owner's."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.load import append, load
@@ -28,7 +29,16 @@ class Erasure:
     """Entries (or, for a session, selections) whose content was destroyed by this call."""
     pending: bool
     """True while old pages still lie in the store's files because a reader holds a snapshot
-    or the disk is full; :meth:`Erase.finish` completes it."""
+    or the disk is full, or a vector in an index that is kept elsewhere, which didn't answer;
+    :meth:`Erase.finish` completes it."""
+
+
+class CarriesErasures(Protocol):
+    """Takes erasures to the indexes that are kept elsewhere."""
+
+    def erasures(self) -> bool:
+        """Take over what is noted; say whether nothing is left to be taken."""
+        ...
 
 
 class Erase:
@@ -43,6 +53,7 @@ class Erase:
         index: EntryIndex,
         transactions: Transactions,
         clock: Clock,
+        elsewhere: CarriesErasures,
     ) -> None:
         self._log = log
         self._vault = vault
@@ -50,6 +61,7 @@ class Erase:
         self._index = index
         self._transactions = transactions
         self._clock = clock
+        self._elsewhere = elsewhere
 
     def __call__(
         self,
@@ -110,8 +122,12 @@ class Erase:
         return Erasure(erased=erased, pending=not self._finished())
 
     def finish(self) -> bool:
-        """Clear what erased rows left in the store's files; say whether nothing is left."""
-        return self._transactions.scrub()
+        """Clear what is left of erased entries; say whether nothing is.
+
+        That is what lies in the store's files, and vectors in indexes kept elsewhere.
+        """
+        gone_elsewhere = self._elsewhere.erasures()
+        return self._transactions.scrub() and gone_elsewhere
 
     def _finished(self) -> bool:
         try:
@@ -135,7 +151,7 @@ class Erase:
                 raise UnknownEntryError(entry_id)
             entry.erase(reason=reason, at=max(self._clock.now(), current.recorded_at))
             append(self._log, entry)
-            self._index.drop(entry_id, self._vault.erase(entry_id))
+            self._index.drop(current, self._vault.erase(entry_id))
         return True
 
     def _kept(self, entry_id: EntryId) -> Original | None:

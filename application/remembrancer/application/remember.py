@@ -167,9 +167,7 @@ class Remember:
                 with self._transactions.acting_for(tenant, owner):
                     append(self._log, *map(_remembered, originals))
                     self._vault.keep(originals)
-                    self._index.add(
-                        originals, [measured[i][1] for i in some], self._index.of(index)
-                    )
+                    self._index.add(originals, [measured[i][1] for i in some], index)
         return True
 
     def _id_of(self, entry: NewEntry) -> EntryId:

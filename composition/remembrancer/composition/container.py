@@ -24,7 +24,9 @@ from remembrancer.application.embedders import Embedders
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.erase import Erase
 from remembrancer.application.import_documents import ImportDocuments
-from remembrancer.application.ports import Clock, Randomness
+from remembrancer.application.index_points import IndexPoints
+from remembrancer.application.ports import Clock, Randomness, VectorIndexes
+from remembrancer.application.projection import Projection
 from remembrancer.application.quote import Quote
 from remembrancer.application.recall import Recall
 from remembrancer.application.reindex import Reindex
@@ -39,6 +41,7 @@ from remembrancer.composition.settings import (
     StoreSettings,
 )
 from remembrancer.composition.store import Store, open_store
+from remembrancer.composition.vector_places import placed_indexes
 from remembrancer.domain.errors import NotAdmittedError, StoreReadOnlyError
 
 if TYPE_CHECKING:
@@ -57,6 +60,11 @@ Reread = Callable[[], Settings]
 def _store(settings: StoreSettings, clock: Clock, randomness: Randomness) -> Iterator[Store]:
     with open_store(settings, clock=clock, randomness=randomness) as store:
         yield store
+
+
+def _indexes(settings: Settings, store: Store, clock: Clock) -> Iterator[VectorIndexes]:
+    with placed_indexes(settings.vector_store, store, clock=clock) as indexes:
+        yield indexes
 
 
 def _preparation(
@@ -178,6 +186,7 @@ class Container(containers.DeclarativeContainer):
     embedders = providers.Singleton(_embedders, settings.provided.embedder, static_model)
     tokens = providers.Singleton(WordLlamaTokenCounter, model=static_model)
     store = providers.Resource(_store, settings.provided.store, clock, randomness)
+    indexes = providers.Resource(_indexes, settings, store, clock)
 
     # Absent until a configuration is admitted
     preparation = providers.Resource(_preparation, settings, reread, store, clock, randomness)
@@ -194,10 +203,30 @@ class Container(containers.DeclarativeContainer):
         DocumentVectors, embedders=embedders, remote=providers.Callable(_documents, preparation)
     )
     entry_index = providers.Singleton(
-        EntryIndex, sparse=store.provided.sparse, indexes=store.provided.indexes
+        EntryIndex,
+        sparse=store.provided.sparse,
+        indexes=indexes,
+        outbox=store.provided.outbox,
     )
     writer = providers.Singleton(
-        EntryWriter, vectors=document_vectors, indexes=store.provided.indexes, tokens=tokens
+        EntryWriter, vectors=document_vectors, indexes=indexes, tokens=tokens
+    )
+    points = providers.Singleton(
+        IndexPoints,
+        vault=store.provided.vault,
+        indexes=indexes,
+        outbox=store.provided.outbox,
+        vectors=document_vectors,
+        transactions=store.provided.transactions,
+    )
+    projection = providers.Singleton(
+        Projection,
+        log=store.provided.log,
+        indexes=indexes,
+        outbox=store.provided.outbox,
+        points=points,
+        transactions=store.provided.transactions,
+        randomness=randomness,
     )
     remember = providers.Singleton(
         Remember,
@@ -227,12 +256,13 @@ class Container(containers.DeclarativeContainer):
         index=entry_index,
         transactions=store.provided.transactions,
         clock=clock,
+        elsewhere=projection,
     )
     recall = providers.Singleton(
         Recall,
         vault=store.provided.vault,
         sparse=store.provided.sparse,
-        indexes=store.provided.indexes,
+        indexes=indexes,
         policy=policy,
         transactions=store.provided.transactions,
         embedders=embedders,
@@ -280,7 +310,7 @@ class Container(containers.DeclarativeContainer):
         log=store.provided.log,
         vault=store.provided.vault,
         sparse=store.provided.sparse,
-        indexes=store.provided.indexes,
+        indexes=indexes,
         vectors=document_vectors,
         transactions=store.provided.transactions,
     )
@@ -289,7 +319,7 @@ class Container(containers.DeclarativeContainer):
         log=store.provided.log,
         vault=store.provided.vault,
         sparse=store.provided.sparse,
-        indexes=store.provided.indexes,
+        indexes=indexes,
         vectors=document_vectors,
         transactions=store.provided.transactions,
     )

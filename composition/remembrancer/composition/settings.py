@@ -6,8 +6,9 @@ from the environment or from files only (design section 8).
 
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from remembrancer.domain.embedding_tuple import DIMENSIONS_MAX
 from remembrancer.domain.errors import InvalidInputError
@@ -19,6 +20,14 @@ WIDTHS = (64, 128, 256)
 """Dimensions to which the static model can be cut."""
 
 _Lenient = Field(strict=False)  # The environment and the command line give text.
+
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def _whole_number(value: object) -> object:
+    """Take a number that the environment gives as text."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 def _offered(value: int) -> int:
@@ -34,6 +43,70 @@ class StoreSettings(Parsed):
     path: Annotated[Path, _Lenient] = Path("memory.db")
     busy_timeout_s: Annotated[float, Field(strict=False, gt=0, le=600)] = 5.0
     read_only: Annotated[bool, _Lenient] = False
+
+
+class VectorStoreSettings(Parsed):
+    """Where vectors are kept: with the entries (``local``), or in Qdrant, which follows them.
+
+    What is left out is the server's own default.
+    """
+
+    backend: Literal["local", "qdrant"] = "local"
+    url: Name | None = None
+    """Of a server, such as ``https://qdrant.example:6333``."""
+    path: Annotated[Path | None, _Lenient] = None
+    """Of a folder that Qdrant's client keeps by itself: for development, one process at a time."""
+    grpc: Annotated[bool, _Lenient] = False
+    grpc_port: Annotated[int, _Lenient, Field(ge=1, le=65_535)] = 6334
+    api_key_variable: Name | None = None
+    """Environment variable that holds the API key."""
+    api_key_file: Annotated[Path | None, _Lenient] = None
+    """File that holds the API key."""
+    ca_file: Annotated[Path | None, _Lenient] = None
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")] = "remembrancer"
+    """Begins the names of the collections."""
+    timeout_s: Annotated[int, _Lenient, Field(ge=1, le=600)] = 2
+    """For all that one question asks of Qdrant; after it recall goes by keywords."""
+    write_timeout_s: Annotated[int, _Lenient, Field(ge=1, le=3_600)] = 30
+    exact: Annotated[bool, _Lenient] = False
+    """Compare with every permitted vector, instead of walking a graph that misses a few."""
+    hnsw_m: Annotated[int | None, _Lenient, Field(ge=0, le=512)] = None
+    hnsw_payload_m: Annotated[int | None, _Lenient, Field(ge=0, le=512)] = None
+    hnsw_ef_construct: Annotated[int | None, _Lenient, Field(ge=4, le=10_000)] = None
+    hnsw_ef: Annotated[int, _Lenient, Field(ge=1, le=100_000)] = 128
+    quantization: Literal["none", "scalar", "binary"] = "none"
+    oversampling: Annotated[float, Field(strict=False, ge=1, le=100)] = 2.0
+    on_disk: Annotated[bool, _Lenient] = False
+    shards: Annotated[int | None, _Lenient, Field(ge=1, le=10_000)] = None
+    replicas: Annotated[int | None, _Lenient, Field(ge=1, le=100)] = None
+    write_consistency: Annotated[int | None, _Lenient, Field(ge=1, le=100)] = None
+    read_consistency: Annotated[
+        Literal["majority", "quorum", "all"] | Annotated[int, Field(ge=1, le=100)] | None,
+        BeforeValidator(_whole_number),
+    ] = None
+
+    def model_post_init(self, _: object, /) -> None:
+        """Check that it is said where Qdrant is, and that no key goes out in the open."""
+        given = (self.url is not None) + (self.path is not None)
+        if given > 1 or (self.backend == "qdrant" and not given):
+            raise InvalidInputError(
+                field="VectorStoreSettings.url", problem="or path is needed, one of them"
+            )
+        if self.url is not None:
+            _check_url(self.url, has_key=bool(self.api_key_variable or self.api_key_file))
+
+
+def _check_url(url: str, *, has_key: bool) -> None:
+    field = "VectorStoreSettings.url"
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise InvalidInputError(field=field, problem="must begin with http:// or https://")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise InvalidInputError(field=field, problem="must hold an address alone, no key")
+    if has_key and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise InvalidInputError(
+            field=field, problem="must begin with https:// where an API key goes with it"
+        )
 
 
 class EmbedderSettings(Parsed):
@@ -111,6 +184,9 @@ class Settings(Parsed):
     """All settings.  ``provider`` brings ``pricing``, ``ceilings`` and ``egress`` with it."""
 
     store: Annotated[StoreSettings, _Lenient] = Field(default_factory=StoreSettings)
+    vector_store: Annotated[VectorStoreSettings, _Lenient] = Field(
+        default_factory=VectorStoreSettings
+    )
     embedder: Annotated[EmbedderSettings, _Lenient] = Field(default_factory=EmbedderSettings)
     identity: Annotated[IdentitySettings, _Lenient] = Field(default_factory=IdentitySettings)
     provider: Annotated[ProviderSettings | None, _Lenient] = None

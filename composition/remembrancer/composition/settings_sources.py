@@ -93,6 +93,7 @@ class _Sections(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="allow")
     store: dict[str, Any] = {}
+    vector_store: dict[str, Any] = {}
     embedder: dict[str, Any] = {}
     identity: dict[str, Any] = {}
     provider: dict[str, Any] = {}

@@ -15,6 +15,7 @@ from remembrancer.application.ports import (
     SparseIndex,
     Transactions,
     VectorIndexes,
+    VectorOutbox,
 )
 from remembrancer.composition.settings import StoreSettings
 
@@ -33,6 +34,8 @@ class Store:
     sessions: SessionVault
     sparse: SparseIndex
     indexes: VectorIndexes
+    """The registry; which of them are kept elsewhere is composition's to join."""
+    outbox: VectorOutbox
     ledger: "LedgerRepository"
     secret: InstallationSecret
     archive: "Archive"
@@ -69,6 +72,7 @@ def _memory_store(clock: Clock, randomness: Randomness) -> Store:
     from remembrancer.adapters.memory.sparse_index import MemorySparseIndex  # noqa: PLC0415
     from remembrancer.adapters.memory.transactions import MemoryTransactions  # noqa: PLC0415
     from remembrancer.adapters.memory.vector_indexes import MemoryVectorIndexes  # noqa: PLC0415
+    from remembrancer.adapters.memory.vector_outbox import MemoryVectorOutbox  # noqa: PLC0415
 
     transactions = MemoryTransactions()
     recorder = MemoryRecorder(transactions=transactions)
@@ -83,6 +87,7 @@ def _memory_store(clock: Clock, randomness: Randomness) -> Store:
         sessions=sessions,
         sparse=MemorySparseIndex(transactions=transactions),
         indexes=MemoryVectorIndexes(transactions=transactions),
+        outbox=MemoryVectorOutbox(transactions=transactions, clock=clock),
         ledger=ledger,
         secret=MemoryInstallationSecret(randomness=randomness),
         archive=MemoryArchive(
@@ -113,6 +118,7 @@ def _sqlite_store(
     from remembrancer.adapters.sqlite.sparse_index import SqliteSparseIndex  # noqa: PLC0415
     from remembrancer.adapters.sqlite.transactions import SqliteTransactions  # noqa: PLC0415
     from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.vector_outbox import SqliteVectorOutbox  # noqa: PLC0415
 
     with Database.open(
         settings.path, busy_timeout_s=settings.busy_timeout_s, read_only=settings.read_only
@@ -125,6 +131,7 @@ def _sqlite_store(
             sessions=SqliteSessionVault(database=database),
             sparse=SqliteSparseIndex(database=database),
             indexes=SqliteVectorIndexes(database=database),
+            outbox=SqliteVectorOutbox(database=database, clock=clock),
             ledger=SqliteLedgerRepository(database=database, log=log, clock=clock),
             secret=SqliteInstallationSecret(database=database, randomness=randomness),
             archive=SqliteArchive(database=database),

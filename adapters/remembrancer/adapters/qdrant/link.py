@@ -74,12 +74,13 @@ class QdrantLink:
         if self._pid != os.getpid():
             self._begin_anew()
         before = self._deadline()
-        self._local.deadline = self._clock.monotonic() + timeout_s
         try:
             with self._one_at_a_time(timeout_s):
                 client = self._opened()
                 from qdrant_client import models  # noqa: PLC0415  # loaded with the client
 
+                # From here on: making a client loads much and asks nobody.
+                self._local.deadline = self._clock.monotonic() + timeout_s
                 yield Asking(client, models, self)
         except Exception as error:
             found = translated(error, store=self.options.place)

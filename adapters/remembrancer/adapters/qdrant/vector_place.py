@@ -39,15 +39,19 @@ class QdrantVectorPlace(VectorPlace):
         self._seen: set[str] = set()
 
     @override
-    def make(self, index: VectorIndex, *, anew: bool = False) -> None:
+    def make(self, index: VectorIndex) -> None:
         name = self._name(index)
         with self._link.asking(self._link.options.write_timeout_s) as asking:
             there = asking.client.collection_exists(name)
-            if there and anew:
-                asking.client.delete_collection(name, timeout=asking.timeout())
-                there = False
             self._seen.discard(name)
-            if not there:
+            if index.position > 0 and not there:
+                raise StoreCorruptError(
+                    store=self._link.options.place,
+                    problem=f"collection {name} is gone; `remembrancer reindex` builds another",
+                )
+            if index.position == 0:
+                if there:
+                    asking.client.delete_collection(name, timeout=asking.timeout())
                 self._create(asking, name, index.embedding_tuple)
             self._index_fields(asking, name)
             self._check(asking, name, index.embedding_tuple)

@@ -95,9 +95,10 @@ class QdrantVectorStore(VectorStore):
 
     @override
     def delete_many(self, ids: Sequence[EntryId]) -> None:
-        with self._link.asking(self._link.options.write_timeout_s) as asking:
-            self._opened(asking)
-            for some in _batches(list(dict.fromkeys(ids)), IDS_AT_ONCE):
+        for some in _batches(list(dict.fromkeys(ids)), IDS_AT_ONCE):
+            # As short as a query: an erasure is tried while its caller waits.
+            with self._link.asking(self._link.options.timeout_s) as asking:
+                self._opened(asking)
                 # Always by ids: a filter without conditions would match all.
                 self._delete(asking, asking.models.PointIdsList(points=list(map(str, some))))
 

@@ -99,14 +99,14 @@ class VectorIndexes(Protocol):
         ...
 
     def prepare(self, index: VectorIndex) -> None:
-        """Make room for an index that is kept elsewhere; called outside transactions.
+        """See that an index that is kept elsewhere has room there; called outside transactions.
 
-        Room that is there already is left as it is, unless the index is at position 0: what an
-        earlier run left there is then thrown away.
+        For one at position 0 it is made, and what an earlier run left there is thrown away.
 
         Raises:
             StoreUnavailableError: that place is away.
-            StoreCorruptError: what lies there is of another space, or another memory's.
+            StoreCorruptError: what lies there is of another space, or another memory's; or it is
+                gone although the index has followed the log already.
         """
         require_kept_here(index)
 

@@ -17,11 +17,14 @@ class VectorPlace(Protocol):
         StoreUnavailableError: from every method but :meth:`store`: it doesn't answer in time.
     """
 
-    def make(self, index: VectorIndex, *, anew: bool = False) -> None:
-        """Make room for an index if there is none; with ``anew`` what is there is thrown away.
+    def make(self, index: VectorIndex) -> None:
+        """Make room for an index that is at position 0, and see that another's is there.
+
+        What an earlier run left for one at position 0 is thrown away.
 
         Raises:
-            StoreCorruptError: what lies there is of another space, or another memory's.
+            StoreCorruptError: what lies there is of another space, or another memory's; or the
+                room of an index that has followed the log already is gone.
         """
         ...
 

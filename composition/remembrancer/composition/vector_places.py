@@ -1,0 +1,67 @@
+"""Where vectors are kept: the store's own registry, joined with Qdrant where one is set up."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from remembrancer.application.ports import Clock, VectorIndexes
+from remembrancer.composition.settings import VectorStoreSettings
+from remembrancer.composition.store import Store
+
+if TYPE_CHECKING:
+    from remembrancer.adapters.provider.secret_source import SecretSource
+    from remembrancer.adapters.qdrant.options import QdrantOptions
+
+QDRANT = "qdrant"
+
+
+@contextmanager
+def placed_indexes(
+    settings: VectorStoreSettings, store: Store, *, clock: Clock
+) -> Generator[VectorIndexes]:
+    """Give the indexes; nothing is asked of Qdrant before a vector is written or looked for.
+
+    An address may stand in the settings while the backend is local: vectors that are still in
+    Qdrant are then found there, until a reindex has brought them back.
+    """
+    if settings.url is None and settings.path is None:
+        yield store.indexes
+        return
+    # Here, since most memories keep their vectors themselves.
+    from remembrancer.adapters.qdrant.link import QdrantLink  # noqa: PLC0415
+    from remembrancer.adapters.qdrant.vector_place import QdrantVectorPlace  # noqa: PLC0415
+    from remembrancer.application.placed_indexes import PlacedIndexes  # noqa: PLC0415
+    from remembrancer.application.ports.vector_indexes import LOCAL  # noqa: PLC0415
+
+    link = QdrantLink(options=_options(settings), clock=clock)
+    place = QdrantVectorPlace(link=link, secret=store.secret.secret)
+    try:
+        yield PlacedIndexes(
+            registry=store.indexes,
+            places={QDRANT: place},
+            preferred=QDRANT if settings.backend == QDRANT else LOCAL,
+        )
+    finally:
+        link.close()
+
+
+def _options(settings: VectorStoreSettings) -> "QdrantOptions":
+    from remembrancer.adapters.qdrant.options import QdrantOptions  # noqa: PLC0415  # as above
+
+    given = settings.model_dump(exclude={"backend", "api_key_variable", "api_key_file"})
+    return QdrantOptions(**given, api_key=_key_source(settings).read)
+
+
+def _key_source(settings: VectorStoreSettings) -> "SecretSource":
+    from remembrancer.adapters.provider.secret_source import (  # noqa: PLC0415  # as above
+        NoSecret,
+        SecretFromEnvironment,
+        SecretFromFile,
+    )
+
+    if settings.api_key_file is not None:
+        return SecretFromFile(path=settings.api_key_file)
+    if settings.api_key_variable is not None:
+        return SecretFromEnvironment(name=settings.api_key_variable, environment=os.environ)
+    return NoSecret()
