@@ -1,13 +1,13 @@
 """Commands that ask: ``recall``, ``pack``, ``replay``."""
 
 import re
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from remembrancer.application.quote import NO_LONGER_PERMITTED
+from remembrancer.composition.cli.asked import Asked, context_of
 from remembrancer.composition.cli.explain import (
     explain_pack,
     explain_recall,
@@ -19,7 +19,6 @@ from remembrancer.composition.cli.options import (
     Ceiling,
     Config,
     Db,
-    Opened,
     Owner,
     Principal,
     Scopes,
@@ -33,11 +32,8 @@ from remembrancer.composition.cli.output import Output, preview
 from remembrancer.domain.context_pack import ContextItem, ContextPack
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.recall import (
-    CandidateSelection,
-    RecallContext,
     RecalledEntry,
     RecallKind,
-    RecallQuery,
 )
 
 Question = Annotated[str, typer.Argument(help="The question; - reads standard input.")]
@@ -77,24 +73,24 @@ def recall(
 ) -> None:
     """Answer a question from memory."""
     with opened(db, config, as_json=as_json, read_only=True) as session:
-        asked = {
-            "tenant": tenant,
-            "owner": owner,
-            "principal": principal,
-            "scope": scope,
-            "ceiling": ceiling,
-            "kind": kind,
-            "limit": limit,
-            "subject": subject,
-            "as_of": as_of,
-            "sparse": sparse,
-        }
+        asked = Asked(
+            tenant=tenant,
+            owner=owner,
+            principal=principal,
+            scopes=scope,
+            ceiling=ceiling,
+            kind=kind,
+            limit=limit,
+            subjects=subject,
+            as_of=as_of,
+            sparse=sparse,
+        )
         text = text_of(question)
         if kind is not RecallKind.CORE and not (text.strip() or subject):
             raise InvalidInputError(
                 field="question", problem=f"is missing; kind {kind} needs one (core lists without)"
             )
-        query = query_of(session, text, asked)
+        query = asked.query(session, text)
         found = session.memory.recall(query, context_of(session))
         if as_json:
             session.out.data(recalled_data(found))
@@ -141,22 +137,22 @@ def pack(
 ) -> None:
     """Build a context pack: commit a selection for the stage, then assemble it."""
     with opened(db, config, as_json=as_json) as session:
-        asked = {
-            "tenant": tenant,
-            "owner": owner,
-            "principal": principal,
-            "scope": scope,
-            "ceiling": ceiling,
-            "kind": kind,
-            "limit": limit,
-            "subject": subject,
-            "as_of": as_of,
-            "sparse": sparse,
-        }
+        asked = Asked(
+            tenant=tenant,
+            owner=owner,
+            principal=principal,
+            scopes=scope,
+            ceiling=ceiling,
+            kind=kind,
+            limit=limit,
+            subjects=subject,
+            as_of=as_of,
+            sparse=sparse,
+        )
         built = session.memory.build_pack(
             session_id,
             stage,
-            query_of(session, text_of(question), asked),
+            asked.query(session, text_of(question)),
             context_of(session),
             items=_items(item or [], set(require or [])),
             token_budget=budget,
@@ -235,50 +231,6 @@ def replay(
 def _facts(one: RecalledEntry) -> tuple[str, ...]:
     version = f"version {one.version}" if one.version > 1 else ""
     return (str(one.entry_id), version, one.scope, preview(one.metadata.get("path", "")))
-
-
-def query_of(session: Opened, question: str, asked: dict[str, Any]) -> RecallQuery:
-    """Return the question with what was left out taken from the settings."""
-    who = session.identity
-    selection = CandidateSelection.LEGACY if asked["sparse"] else CandidateSelection.HYBRID
-    return RecallQuery(
-        tenant=given(asked["tenant"], who.tenant),
-        owner=given(asked["owner"], who.owner),
-        principal=given(asked["principal"], who.principal),
-        scopes=tuple(asked["scope"] or (who.scope,)),
-        read_ceiling=sensitivity_of(asked["ceiling"], who.read_ceiling, option="--ceiling"),
-        question=question,
-        subjects=tuple(asked["subject"] or ()),
-        kind=asked["kind"],
-        limit=asked["limit"],
-        as_of=_time(asked["as_of"]),
-        candidate_selection=selection,
-    )
-
-
-def context_of(session: Opened) -> RecallContext:
-    """Return the circumstances of a question on the command line."""
-    return RecallContext(
-        policy_version="default",
-        retrieval_policy_version="default",
-        surface="cli",
-        task_digest="none",
-        sensitivity_floor=session.identity.sensitivity,
-    )
-
-
-def _time(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise InvalidInputError(
-            field="--as-of", problem="must be a time with its zone, such as 2026-11-30T12:00:00Z"
-        )
-    return time
 
 
 def _items(given: list[str], required: set[str]) -> list[ContextItem]:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import typer
 
+from remembrancer.composition.cli.asked import Asked, context_of
 from remembrancer.composition.cli.options import (
     AsJson,
     Ceiling,
@@ -22,7 +23,7 @@ from remembrancer.composition.cli.options import (
     text_of,
 )
 from remembrancer.composition.cli.output import Output
-from remembrancer.composition.cli.questions import Kind, Limit, context_of, query_of
+from remembrancer.composition.cli.questions import Kind, Limit
 from remembrancer.domain.errors import InvalidInputError, NotAdmittedError
 from remembrancer.domain.money import usd_text
 from remembrancer.domain.recall import RecallKind
@@ -58,19 +59,17 @@ def prepare(
     Exit status 1 if none of them became usable.
     """
     with opened(db, config, as_json=as_json) as session:
-        asked = {
-            "tenant": tenant,
-            "owner": owner,
-            "principal": principal,
-            "scope": scope,
-            "ceiling": ceiling,
-            "kind": kind,
-            "limit": limit,
-            "subject": subject,
-            "as_of": None,
-            "sparse": False,
-        }
-        queries = [query_of(session, text_of(one), asked) for one in questions]
+        asked = Asked(
+            tenant=tenant,
+            owner=owner,
+            principal=principal,
+            scopes=scope,
+            ceiling=ceiling,
+            kind=kind,
+            limit=limit,
+            subjects=subject,
+        )
+        queries = [asked.query(session, text_of(one)) for one in questions]
         try:
             with session.out.progress("preparing"):
                 report = session.memory.prepare(
