@@ -41,7 +41,7 @@ SHAPE = """
     UNION ALL
     SELECT pg_get_triggerdef(pg_trigger.oid) FROM pg_trigger
     JOIN pg_class ON tgrelid = pg_class.oid
-    WHERE relnamespace = 'remembrancer'::regnamespace
+    WHERE relnamespace = 'remembrancer'::regnamespace AND NOT tgisinternal
     ORDER BY 1
 """
 

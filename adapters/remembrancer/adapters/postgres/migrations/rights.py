@@ -14,16 +14,34 @@ OWNED: dict[str, str] = {
     "spend_receipts": "SELECT, INSERT, UPDATE (state, charged_quanta, usage_tokens,"
     " unknown_reason)",
     "ledger_snapshots": "SELECT, INSERT, UPDATE",
+    # An original is never changed but for becoming superseded, and goes whole.
+    "originals": "SELECT, INSERT, DELETE, UPDATE (index_id, superseded_at)",
+    "owned_scopes": "SELECT, INSERT, UPDATE (kept), DELETE",
+    "erased_entries": "SELECT, INSERT",
+    "session_keys": "SELECT, INSERT, UPDATE (session, key), DELETE",
+    "session_items": "SELECT, INSERT, UPDATE (items), DELETE",
+    "sparse_owners": "SELECT, INSERT, UPDATE (documents, length)",
+    "sparse_documents": "SELECT, INSERT, DELETE",
+    "sparse_postings": "SELECT, INSERT, DELETE",
+    "vectors": "SELECT, INSERT, UPDATE, DELETE",
+    "vector_outbox": "SELECT, INSERT, UPDATE (vector), DELETE",
+    "vector_outbox_erasures": "SELECT, INSERT, UPDATE (versions), DELETE",
 }
 """Tables with rows of owners, and the application's rights to its own owner's."""
 
 COMMON: dict[str, str] = {
     "tracking": "SELECT, INSERT, UPDATE",  # How far projections are: names and numbers.
     "alembic_version": "SELECT",  # Which revision the schema is at.
+    "installation_secret": "SELECT, INSERT",  # The installation's, made by who comes first.
+    "pending_clearing": "SELECT, INSERT",  # Numbers of transactions.
+    # Models' names and numbers.  Dropping an index drops the vectors of all tenants in it: they can
+    # be made again from what row security does guard.
+    "vector_indexes": "SELECT, INSERT, UPDATE (state, position), DELETE",
+    "vector_outbox_lease": "SELECT, INSERT, UPDATE, DELETE",  # Which process carries over.
 }
 """Tables that belong to nobody, and the application's rights to them."""
 
-SECRET: frozenset[str] = frozenset()
+SECRET: frozenset[str] = frozenset({"installation_secret"})
 """Tables that an auditor may not read."""
 
 SEQUENCES: dict[str, str] = {
