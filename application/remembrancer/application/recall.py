@@ -6,8 +6,8 @@ the next candidates (design 4.1).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from remembrancer.application.dense_search import DenseQuery, DenseSearch, words_of
 from remembrancer.application.embedders import Embedders
 from remembrancer.application.entry_index import (
     CURRENT,
@@ -22,28 +22,22 @@ from remembrancer.application.entry_index import (
 from remembrancer.application.ports import (
     AccessPolicy,
     EntryVault,
+    EventLog,
     Original,
     SemanticQueryLookup,
     SparseIndex,
     Transactions,
-    VectorIndex,
     VectorIndexes,
     VectorMatch,
 )
 from remembrancer.application.ports.access_policy import Access
-from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.entry import KIND_CORE
-from remembrancer.domain.errors import (
-    ImpossibleVectorError,
-    StoreCorruptError,
-    StoreUnavailableError,
-)
+from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.l3_selection import LEFT_OUT_MAX
 from remembrancer.domain.original_digest import original_digest
 from remembrancer.domain.ranking import Fused, Scored, best_first, fuse
 from remembrancer.domain.recall import (
-    CandidateSelection,
     LeftOut,
     LeftOutReason,
     Ranks,
@@ -56,7 +50,6 @@ from remembrancer.domain.recall import (
 )
 from remembrancer.domain.scope import covered_by_any
 from remembrancer.domain.search_text import Question, parsed_question
-from remembrancer.domain.vector import Vector
 
 CANDIDATES_MIN = 100
 CANDIDATES_PER_RESULT = 4
@@ -64,20 +57,6 @@ DEEPER = 4
 """How many candidates a list is asked for at first, and by what it grows when too few remain."""
 
 IndexFilter = dict[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DenseQuery:
-    """The question as a vector, or why there is none."""
-
-    vector: Vector | None = field(default=None, repr=False)
-    index: VectorIndex | None = None
-    reason: str = ""
-
-    @property
-    def embedding_tuple(self) -> EmbeddingTuple | None:
-        """The space searched in, if any is."""
-        return None if self.vector is None or self.index is None else self.index.embedding_tuple
 
 
 def access_of(query: RecallQuery) -> Access:
@@ -104,14 +83,13 @@ class Recall:
         transactions: Transactions,
         embedders: Embedders,
         lookup: SemanticQueryLookup | None = None,
+        log: EventLog | None = None,
     ) -> None:
         self._vault = vault
         self._sparse = sparse
-        self._indexes = indexes
         self._policy = policy
         self._transactions = transactions
-        self._embedders = embedders
-        self._lookup = lookup
+        self._dense = DenseSearch(indexes=indexes, embedders=embedders, lookup=lookup, log=log)
 
     def __call__(self, query: RecallQuery, context: RecallContext) -> Recalled:
         """Answer ``query``; never an exception for what a question says."""
@@ -124,16 +102,33 @@ class Recall:
         if query.kind is RecallKind.CORE:
             with self._transactions.snapshot():
                 return self._core(query)
-        dense = self._dense_query(query, context)
+        dense = self._dense.query(query, context)
+        if dense.goes_elsewhere:
+            return self._from_afar(query, dense)
         # One state of the store for indexes and vault: no match can go stale in between.
         with self._transactions.snapshot():
-            if dense.index is not None and dense.index != self._indexes.active():
+            if not self._dense.is_current(dense):
                 # Another index took over meanwhile: the question needs a vector of its space.
-                dense = self._dense_query(query, context)
+                dense = self._dense.query(query, context)
             filters = self.filters(query)
             if not filters:
                 return _answer([], {}, query, _mode(dense, query, by_words=False), dense)
             return self._ranked(query, filters, dense)
+
+    def _from_afar(self, query: RecallQuery, dense: DenseQuery) -> Recalled:
+        """Ask the vectors' index outside of snapshots: nobody waits for another service there."""
+        depth = _first_depth(query)
+        while True:
+            with self._transactions.snapshot():
+                filters = self.filters(query)
+            if not filters:
+                return _answer([], {}, query, _mode(dense, query, by_words=False), dense)
+            near, dense = self._dense.matches(dense, depth, filters)
+            with self._transactions.snapshot():
+                answer = self._at_depth(query, filters, dense, near, depth, {})
+            if answer is not None:
+                return answer
+            depth *= DEEPER
 
     def filters(self, query: RecallQuery) -> list[IndexFilter]:
         """Return what the indexes are asked with: every one names the tenant.
@@ -174,61 +169,53 @@ class Recall:
         judged = self._judge(query, listed, resolved)
         return _answer(judged, resolved, query, (RecallMode.LISTED, ""), DenseQuery())
 
-    def _dense_query(self, query: RecallQuery, context: RecallContext) -> DenseQuery:
-        if query.candidate_selection is CandidateSelection.LEGACY:
-            return DenseQuery(reason="legacy_candidate_selection")
-        index = self._indexes.active()
-        if index is None:
-            return DenseQuery(reason="no_vector_index")
-        embedder = self._embedders.of(index.embedding_tuple)
-        if embedder is not None:
-            vector = embedder.embed_query(_question(query))
-            return DenseQuery(vector=vector, index=index, reason="no_usable_vector")
-        lookup = self._lookup
-        if lookup is None:
-            return DenseQuery(reason="no_embedder_for_index")
-        if lookup.embedding_tuple != index.embedding_tuple:
-            return DenseQuery(reason="embedding_tuple_mismatch")
-        return DenseQuery(
-            vector=lookup.lookup(query, context), index=index, reason="query_not_prepared"
-        )
-
     def _ranked(
         self, query: RecallQuery, filters: list[IndexFilter], dense: DenseQuery
     ) -> Recalled:
-        depth = max(CANDIDATES_MIN, CANDIDATES_PER_RESULT * query.limit)
+        depth = _first_depth(query)
         resolved: dict[EntryId, Original] = {}
         while True:
-            by_vector, dense = self._by_vector(dense, depth, filters)
-            by_words = _merged(
-                [self._sparse.query(_question(query), depth, one) for one in filters], depth
-            )
-            found = {one.id for one in (*by_vector, *by_words)}
-            resolved |= self._vault.indexed([one for one in found if one not in resolved])
-            if query.kind is RecallKind.HISTORICAL:
-                by_vector, by_words = (_by_entry(one, resolved) for one in (by_vector, by_words))
-            judged = self._judge(query, fuse(by_vector, by_words), resolved)
-            kept = sum(reason is None for _, reason in judged)
-            if kept >= query.limit or max(len(by_vector), len(by_words)) < depth:
-                mode = _mode(dense, query, by_words=bool(by_words))
-                return _answer(judged, resolved, query, mode, dense)
+            near, dense = self._dense.matches(dense, depth, filters)
+            answer = self._at_depth(query, filters, dense, near, depth, resolved)
+            if answer is not None:
+                return answer
             depth *= DEEPER
 
-    def _by_vector(
-        self, dense: DenseQuery, depth: int, filters: list[IndexFilter]
-    ) -> tuple[list[Scored], DenseQuery]:
-        if dense.vector is None or dense.index is None:
-            return [], dense
-        store = self._indexes.store(dense.index)
-        vector = dense.vector
-        try:
-            found = _merged([store.query(vector, depth, one) for one in filters], depth)
-        except ImpossibleVectorError:
-            return [], DenseQuery(reason="impossible_query_vector")
-        except StoreUnavailableError:
-            # The words' index answers from the store itself; the vectors' may be elsewhere.
-            return [], DenseQuery(reason="vector_index_unavailable")
-        return found, dense
+    def _at_depth(  # what a question is answered from
+        self,
+        query: RecallQuery,
+        filters: list[IndexFilter],
+        dense: DenseQuery,
+        near: list[list[VectorMatch]],
+        depth: int,
+        resolved: dict[EntryId, Original],
+    ) -> Recalled | None:
+        """Answer from the ``depth`` best of each list; None if more must be looked at."""
+        by_vector = _merged(near, depth)
+        by_words = _merged(
+            [self._sparse.query(words_of(query), depth, one) for one in filters], depth
+        )
+        found = {one.id for one in (*by_vector, *by_words)}
+        resolved |= self._vault.indexed([one for one in found if one not in resolved])
+        is_all = max(len(by_vector), len(by_words)) < depth
+        outdated = _outdated(near, resolved)
+        if outdated:
+            by_vector = [one for one in by_vector if one.id not in outdated]
+        if query.kind is RecallKind.HISTORICAL:
+            by_vector, by_words = (_by_entry(one, resolved) for one in (by_vector, by_words))
+        fused = fuse(by_vector, by_words)
+        judged = self._judge(query, fused, resolved)
+        kept = sum(reason is None for _, reason in judged)
+        if kept < query.limit and not is_all:
+            return None
+        outdated -= {one.id for one in fused}
+        judged += [
+            (Fused(one, 0.0, Ranks()), LeftOutReason.STALE)
+            for one in sorted(outdated)
+            if resolved[one].tenant == query.tenant
+        ]
+        mode = _mode(dense, query, by_words=bool(by_words))
+        return _answer(judged, resolved, query, mode, dense)
 
     def _judge(
         self, query: RecallQuery, ranked: Iterable[Fused], resolved: Mapping[EntryId, Original]
@@ -269,11 +256,25 @@ class Recall:
         return None if current_then else LeftOutReason.FILTER
 
 
-def _question(query: RecallQuery) -> str:
-    return " ".join((query.question, *query.subjects)) if query.subjects else query.question
+def _first_depth(query: RecallQuery) -> int:
+    return max(CANDIDATES_MIN, CANDIDATES_PER_RESULT * query.limit)
 
 
-def _merged(lists: Sequence[list[VectorMatch]], depth: int) -> list[Scored]:
+def _outdated(
+    near: Sequence[Sequence[VectorMatch]], resolved: Mapping[EntryId, Original]
+) -> set[EntryId]:
+    """Return whose vector is of another version than the one that now stands under its id."""
+    return {
+        match.id
+        for matches in near
+        for match in matches
+        if match.version is not None
+        and match.id in resolved
+        and resolved[match.id].version != match.version
+    }
+
+
+def _merged(lists: Sequence[Sequence[VectorMatch]], depth: int) -> list[Scored]:
     """Merge the answers to alternative filters: each id once, best first."""
     if len(lists) == 1:  # As usual; an index gives each id once and best first by itself.
         return [Scored(match.id, match.score) for match in lists[0]]
@@ -298,7 +299,7 @@ def _mode(dense: DenseQuery, query: RecallQuery, *, by_words: bool) -> tuple[Rec
     """Return the mode and why it isn't hybrid; ``by_words``: whether words found anything."""
     if dense.vector is None:
         return RecallMode.SPARSE, dense.reason
-    if not by_words and parsed_question(_question(query)) == Question(()):
+    if not by_words and parsed_question(words_of(query)) == Question(()):
         return RecallMode.DENSE, "no_searchable_words"
     return RecallMode.HYBRID, ""
 

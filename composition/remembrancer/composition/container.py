@@ -34,6 +34,7 @@ from remembrancer.application.remember import EntryWriter, Remember
 from remembrancer.application.replay import Replay
 from remembrancer.application.select_entries import SelectEntries
 from remembrancer.application.status import ReadStatus
+from remembrancer.composition import recorded_parts
 from remembrancer.composition.settings import (
     WIDTHS,
     EmbedderSettings,
@@ -195,6 +196,12 @@ class Container(containers.DeclarativeContainer):
 
     # With or without an admission; the gates need no store
     gates = providers.Callable(_gates, settings, reread, clock)
+    explain = providers.Singleton(recorded_parts.explain, store, policy)
+    explain_reservation = providers.Singleton(recorded_parts.explain_reservation, store, clock)
+    history = providers.Singleton(recorded_parts.history, store, policy)
+    timeline = providers.Singleton(recorded_parts.timeline, store)
+    export = providers.Singleton(recorded_parts.export, store)
+    restore = providers.Singleton(recorded_parts.restore, store)
     spend = providers.Singleton(_spend, store.provided.ledger)
     reconcile = providers.Singleton(_reconcile, store.provided.ledger)
 
@@ -267,6 +274,7 @@ class Container(containers.DeclarativeContainer):
         transactions=store.provided.transactions,
         embedders=embedders,
         lookup=providers.Callable(_lookup, preparation),
+        log=store.provided.log,
     )
     select = providers.Singleton(
         SelectEntries,
