@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := domain application adapters composition tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types imports unit wheel bench crash constraints clean
+.PHONY: help setup demo test lint format types imports browser unit wheel bench crash constraints clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt --upgrade pip
 	@$(PIP) install --constraint constraints.txt --group dev
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[remote,guards,postgres,qdrant]'
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[remote,guards,postgres,qdrant,report]'
 	@touch $@
 
 demo: setup ## see it remember, recall, correct, erase and replay
@@ -50,7 +50,10 @@ types: setup ## types
 imports: setup ## the rings' rules of dependency
 	@$(BIN)/lint-imports --no-logo --no-cache
 
-unit: setup ## the tests alone
+browser: setup ## the headless browser in which the report is tested, out of packages
+	@$(BIN)/python -m tests.composition.report_browser
+
+unit: browser ## the tests alone
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
 
 # A wheel built from the sdist, as an index would get it, installed where there are no sources.

@@ -13,7 +13,7 @@ import remembrancer
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SOURCE_ROOTS = ["domain", "application", "adapters", "composition", "tests/contracts"]
-SHIPPED = {".py", ".sql", ".typed", ".md", ".txt", ".toml", ".json"}
+SHIPPED = {".py", ".sql", ".typed", ".md", ".txt", ".toml", ".json", ".html", ".css", ".js"}
 
 
 def test_namespace_has_no_init() -> None:
