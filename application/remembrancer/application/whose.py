@@ -6,6 +6,7 @@ from typing import Protocol
 
 from remembrancer.application.load import load
 from remembrancer.application.ports import EntryVault, EventLog, Transactions
+from remembrancer.application.ports.archive import Part
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import UnknownEntryError
 from remembrancer.domain.identity import EntryId
@@ -34,6 +35,13 @@ def acting_for_named(
 ) -> AbstractContextManager[None]:
     """Act for whom the host named; for anybody, where the store allows it, if it named none."""
     return nullcontext() if tenant is None else transactions.acting_for(tenant, owner)
+
+
+def acting_for_part(transactions: Transactions, part: Part) -> AbstractContextManager[None]:
+    """Read for whom a part of the store is: a tenant, one of its owners, or everybody."""
+    if part.tenant is None:
+        return transactions.over_all_tenants()
+    return transactions.acting_for(part.tenant, part.owner)
 
 
 def require_whose(

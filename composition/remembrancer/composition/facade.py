@@ -15,6 +15,7 @@ from remembrancer.application.reindex import Reindexed
 from remembrancer.application.remember import Progress
 from remembrancer.application.status import Status
 from remembrancer.composition.arguments import entry_id_of, instance, instances
+from remembrancer.composition.looking_back import LookingBack
 from remembrancer.composition.spending import Spending
 from remembrancer.composition.twin import async_twin
 from remembrancer.domain.context_pack import ContextItem, ContextPack
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from remembrancer.composition.container import Container
 
 
-class Remembrancer(Spending):
+class Remembrancer(LookingBack, Spending):
     """A memory: entries in, recall and packs out, every choice replayable.
 
     Safe to share between threads; a context manager, also with ``async with``.  Methods block;

@@ -119,6 +119,16 @@ class ReservationNotUnknownError(SpendRefusedError):
         self.state = state
 
 
+class NoSuchReservationError(RefusedError):
+    """This owner's ledger never admitted such a reservation."""
+
+    def __init__(self, reservation_id: UUID) -> None:
+        super().__init__(
+            f"reservation {reservation_id} is unknown here; check the id, the tenant and the owner"
+        )
+        self.reservation_id = reservation_id
+
+
 class StaleGenerationError(RefusedError):
     """The cache context has changed, or was withdrawn, since the work began."""
 

@@ -6,12 +6,14 @@ the restoring of an export into an empty store.  Indexes aren't part of it: they
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from remembrancer.application.ports.entry_vault import Original
 from remembrancer.domain.identity import EntryId
-from remembrancer.domain.reservation_event import LedgerEvent
+
+if TYPE_CHECKING:
+    from remembrancer.domain.reservation_event import LedgerEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,6 @@ class Archive(Protocol):
         """Have the vault know entries as erased whose originals it never had."""
         ...
 
-    def take_receipts(self, facts: Sequence[LedgerEvent]) -> None:
+    def take_receipts(self, facts: "Sequence[LedgerEvent]") -> None:
         """Let the receipts of ledgers follow events that were taken in, in order."""
         ...

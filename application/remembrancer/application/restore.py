@@ -1,0 +1,371 @@
+"""Use case: restore an export into an empty store, of whatever kind.
+
+The file is read twice.  First every line is checked: the digest over all of them, each event's
+own hash and canonical bytes, each text's digest.  Then all is written in one transaction, in which
+the store checks that each event follows its predecessor; whatever is wrong undoes the whole.
+"""
+
+import hmac
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from eventsourcing.domain import AggregateEvent
+
+from remembrancer.application.entry_index import index_id, labels, searchable_text
+from remembrancer.application.export_format import (
+    EndLine,
+    EventLine,
+    Header,
+    Line,
+    OriginalLine,
+    OwnerLine,
+    SessionLine,
+    read_lines,
+)
+from remembrancer.application.ports import (
+    EntryVault,
+    EventLog,
+    Original,
+    SessionVault,
+    SparseDocument,
+    SparseIndex,
+    Transactions,
+)
+from remembrancer.application.ports.archive import Archive, ArchivedEvent, Counts, Part
+from remembrancer.application.remember import Progress
+from remembrancer.domain.entry import MemoryEntry
+from remembrancer.domain.errors import StaleStreamError
+from remembrancer.domain.export_errors import DamagedExportError, StoreNotEmptyError
+from remembrancer.domain.hash_chain import Link, check_link
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.original_digest import original_digest
+from remembrancer.domain.reservation_event import LedgerEvent
+from remembrancer.domain.reservation_ledger import ReservationLedger
+
+AT_ONCE = 500
+"""Lines written, or versions indexed, in one go."""
+
+CHARACTERS_AT_ONCE = 4_194_304
+"""The same by size; one that is larger goes alone."""
+
+ReadLines = Callable[[], AbstractContextManager[Iterator[bytes]]]
+"""Opens the export at its beginning; gives its lines with their ends."""
+
+_ORDER: dict[type, int] = {Header: 0, EventLine: 1, OriginalLine: 2, SessionLine: 3, EndLine: 4}
+"""In which order lines stand; those of owners stand anywhere between."""
+
+_FOLLOWED = frozenset(
+    one.TOPIC
+    for one in (
+        MemoryEntry.EntryErased,
+        ReservationLedger.ReservationAdmitted,
+        ReservationLedger.ReservationSettled,
+        ReservationLedger.ReservationBecameUnknown,
+        ReservationLedger.ReservationReconciled,
+    )
+)
+"""Events that vault or receipts follow."""
+
+_Owned = EventLine | OriginalLine | SessionLine
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What is in the store now."""
+
+    events: int
+    originals: int
+    sessions: int
+    owners: int
+    holds_originals: bool
+    """False where the export had no texts: what it says of them can't be replayed."""
+    versions_by_words: int
+    """Versions in the keyword index.  Vectors aren't exported: reindexing makes them."""
+
+
+class Restore:
+    """All or nothing."""
+
+    def __init__(  # one port each
+        self,
+        *,
+        archive: Archive,
+        log: EventLog,
+        vault: EntryVault,
+        sessions: SessionVault,
+        sparse: SparseIndex,
+        transactions: Transactions,
+    ) -> None:
+        self._archive = archive
+        self._log = log
+        self._vault = vault
+        self._sessions = sessions
+        self._sparse = sparse
+        self._transactions = transactions
+
+    def __call__(self, read: ReadLines, *, progress: Progress | None = None) -> Restored:
+        """Restore what ``read`` gives, or leave the store as empty as it was.
+
+        Raises:
+            StoreNotEmptyError: something is in the store already.
+            UnreadableExportError: it is no export, or one of a newer release.
+            DamagedExportError: it isn't (any more) what was written.
+            RecordError: an event isn't one that this release reads, or doesn't follow its
+                predecessor.
+            StoreError: the store can't take it in.
+        """
+        with self._transactions.over_all_tenants():
+            self._require_empty()
+        with read() as lines:
+            counts = self._checked(lines, progress)
+        with (
+            read() as lines,
+            self._transactions.over_all_tenants(),
+            self._transactions.begin(alone=True),
+        ):
+            self._require_empty()
+            return self._written(lines, counts, progress)
+
+    def _require_empty(self) -> None:
+        if not self._archive.is_empty():
+            raise StoreNotEmptyError
+
+    # -- Looking at every line ---------------------------------------------
+
+    def _checked(self, lines: Iterator[bytes], progress: Progress | None) -> Counts:
+        reading = _Reading()
+        for number, line in read_lines(lines):
+            reading.take(number, line)
+            if isinstance(line, EventLine):
+                self._check_event(number, line.event(reading.whose(number, line.of)))
+            elif isinstance(line, OriginalLine):
+                _check_original(number, line.original(reading.whose(number, line.of)))
+            elif isinstance(line, SessionLine):
+                reading.whose(number, line.of)
+            reading.tell(progress, of_passes=2)
+        return reading.counts
+
+    def _check_event(self, number: int, one: ArchivedEvent) -> None:
+        link = Link(one.version, one.topic, one.state, one.predecessor, one.own)
+        check_link(one.stream_id, link)
+        event = self._event(one)
+        if one.version == 1 and (_name(event, "tenant"), _name(event, "owner")) != (
+            one.tenant,
+            one.owner,
+        ):
+            raise DamagedExportError(line=number, problem="the event is another owner's")
+
+    # -- Writing -----------------------------------------------------------
+
+    def _written(
+        self, lines: Iterator[bytes], counts: Counts, progress: Progress | None
+    ) -> Restored:
+        reading = _Reading(done=counts.events + counts.originals + counts.sessions)
+
+        def told() -> Iterator[tuple[int, _Owned]]:
+            for number, line in read_lines(lines):
+                reading.take(number, line)
+                if isinstance(line, _Owned):
+                    yield number, line
+                reading.tell(progress, of_passes=2)
+
+        for run in _batches(told(), same=lambda one: (type(one[1]), one[1].of), size=_size):
+            self._take(reading, run)
+        if reading.counts != counts:
+            raise DamagedExportError(line=reading.line, problem="the file has changed meanwhile")
+        return Restored(
+            events=counts.events,
+            originals=counts.originals,
+            sessions=counts.sessions,
+            owners=len(reading.owners),
+            holds_originals=reading.holds_originals,
+            versions_by_words=sum(self._index(owner) for owner in reading.owners),
+        )
+
+    def _take(self, reading: "_Reading", run: list[tuple[int, _Owned]]) -> None:
+        """Write lines of one kind and one owner."""
+        number, first = run[0]
+        whose = reading.whose(number, first.of)
+        with self._transactions.acting_for(whose.tenant, whose.owner):
+            events = [line.event(whose) for _, line in run if isinstance(line, EventLine)]
+            if events:
+                self._take_events(events, whose)
+            originals = [line.original(whose) for _, line in run if isinstance(line, OriginalLine)]
+            if originals:
+                self._keep(number, originals)
+            for _, line in run:
+                if isinstance(line, SessionLine):
+                    self._keep_session(line, whose)
+
+    def _take_events(self, events: list[ArchivedEvent], whose: OwnerLine) -> None:
+        self._archive.take_events(events)
+        decoded = [self._event(one) for one in events if one.topic in _FOLLOWED]
+        facts = [one for one in decoded if isinstance(one, LedgerEvent)]
+        erased = [
+            EntryId(one.entry_id) for one in decoded if isinstance(one, MemoryEntry.EntryErased)
+        ]
+        if facts:
+            self._archive.take_receipts(facts)
+        if erased:
+            self._archive.take_erased(erased, tenant=whose.tenant, owner=whose.owner)
+
+    def _keep(self, number: int, originals: list[Original]) -> None:
+        problem = ""
+        try:
+            if any(self._vault.tenant_of_erased(one.entry_id) for one in originals):
+                problem = "a text of an erased entry is among what follows"
+            else:
+                self._vault.keep(originals)
+        except StaleStreamError:
+            problem = "a version doesn't follow the one before it"
+        if problem:
+            raise DamagedExportError(line=number, problem=problem)
+
+    def _keep_session(self, line: SessionLine, whose: OwnerLine) -> None:
+        self._sessions.keep_key(
+            line.selection,
+            tenant=whose.tenant,
+            owner=whose.owner,
+            session=line.session,
+            key=bytes.fromhex(line.key),
+        )
+        for pack, items in line.items:
+            self._sessions.keep_items(line.selection, number=pack, items=items.encode())
+
+    def _index(self, owner: OwnerLine) -> int:
+        """Rebuild an owner's words from what the vault keeps now; return how many versions."""
+        count = 0
+        with self._transactions.acting_for(owner.tenant, owner.owner):
+            kept = self._archive.originals(Part(tenant=owner.tenant, owner=owner.owner))
+            for batch in _batches(kept, same=lambda _: None, size=lambda one: len(one.text)):
+                self._sparse.upsert_many(
+                    [
+                        SparseDocument(index_id(one), searchable_text(one), labels(one))
+                        for one in batch
+                    ]
+                )
+                count += len(batch)
+        return count
+
+    def _event(self, one: ArchivedEvent) -> AggregateEvent:
+        return self._log.event_of(one.stream_id, one.version, one.topic, one.state)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """How far an export has been read, and what its lines so far say of the others."""
+
+    done: int = 0
+    """Of an earlier reading."""
+    header: Header | None = None
+    owners: list[OwnerLine] = field(default_factory=list)
+    line: int = 0
+    place: int = 0
+    position: int = 0
+    seen: dict[type, int] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> Counts:
+        """What was there so far."""
+        return Counts(
+            events=self.seen.get(EventLine, 0),
+            originals=self.seen.get(OriginalLine, 0),
+            sessions=self.seen.get(SessionLine, 0),
+        )
+
+    @property
+    def holds_originals(self) -> bool:
+        """Whether texts come with it."""
+        return self.header is not None and self.header.holds_originals
+
+    def take(self, number: int, line: Line) -> None:
+        """Take a line in.
+
+        Raises:
+            DamagedExportError: it can't stand where it does.
+        """
+        self.line = number
+        self.seen[type(line)] = self.seen.get(type(line), 0) + 1
+        if isinstance(line, OwnerLine):
+            if line.number != len(self.owners) + 1:
+                raise DamagedExportError(line=number, problem="an owner is missing before it")
+            self.owners.append(line)
+            return
+        if _ORDER[type(line)] < self.place:
+            raise DamagedExportError(line=number, problem="doesn't stand in its place")
+        self.place = _ORDER[type(line)]
+        if isinstance(line, Header):
+            self.header = line
+        elif isinstance(line, EventLine):
+            if line.position <= self.position:
+                raise DamagedExportError(line=number, problem="positions don't rise")
+            self.position = line.position
+        elif isinstance(line, EndLine):
+            self._end(number, line)
+
+    def whose(self, number: int, of: int) -> OwnerLine:
+        """Return an owner by number.
+
+        Raises:
+            DamagedExportError: no line has said who that is.
+        """
+        if of > len(self.owners):
+            raise DamagedExportError(line=number, problem="nothing says whose it is")
+        return self.owners[of - 1]
+
+    def tell(self, progress: Progress | None, *, of_passes: int) -> None:
+        """Report how far it is, now and then."""
+        if progress is not None and self.header is not None and self.line % AT_ONCE == 0:
+            one = self.header.events + self.header.originals + self.header.sessions
+            progress(min(self.done + sum(_length(self.counts)), of_passes * one), of_passes * one)
+
+    def _end(self, number: int, line: EndLine) -> None:
+        said = Counts(events=line.events, originals=line.originals, sessions=line.sessions)
+        header = self.header
+        announced = header and Counts(
+            events=header.events, originals=header.originals, sessions=header.sessions
+        )
+        if not said == announced == self.counts:
+            raise DamagedExportError(line=number, problem="the counts don't agree")
+
+
+def _check_original(number: int, one: Original) -> None:
+    if not hmac.compare_digest(original_digest(one.salt, one.text), one.digest):
+        raise DamagedExportError(line=number, problem="the text isn't that of its digest")
+
+
+def _batches(
+    items: Iterable[_Item], *, same: Callable[[_Item], object], size: Callable[[_Item], int]
+) -> Iterator[list[_Item]]:
+    """Group what comes one after another and is the same by ``same``, within bounds."""
+    batch: list[_Item] = []
+    held = 0
+    for one in items:
+        full = len(batch) == AT_ONCE or held > CHARACTERS_AT_ONCE
+        if batch and (full or same(one) != same(batch[0])):
+            yield batch
+            batch, held = [], 0
+        batch.append(one)
+        held += size(one)
+    if batch:
+        yield batch
+
+
+def _size(numbered: tuple[int, _Owned]) -> int:
+    line = numbered[1]
+    if isinstance(line, EventLine):
+        return len(line.state)
+    if isinstance(line, OriginalLine):
+        return len(line.text)
+    return sum(len(items) for _, items in line.items)
+
+
+def _name(event: AggregateEvent, name: str) -> object:
+    return getattr(event, name, None)
+
+
+def _length(counts: Counts) -> Iterable[int]:
+    return (counts.events, counts.originals, counts.sessions)
