@@ -100,6 +100,7 @@ def test_only_what_may_pass_is_worth_trying_again() -> None:
 
     assert {name: retry for name, retry in worth.items() if retry is not Retry.NEVER} == {
         "ReindexStoppedError": Retry.LATER,
+        "IndexUnfitError": Retry.LATER,
         "StaleStreamError": Retry.RELOAD,
         "StoreUnavailableError": Retry.LATER,
         "OutcomeUnknownError": Retry.RELOAD,

@@ -25,6 +25,7 @@ from remembrancer.application.ports import (
     VectorStore,
 )
 from remembrancer.application.whose import places_by_owner
+from remembrancer.domain.errors import StoreUnavailableError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.vector import Vector
 
@@ -135,8 +136,19 @@ class IndexPoints:
             if sibling is not None and not sibling.follows:
                 self._take(wanted, self._indexes.store(sibling).kept(_ids(wanted.missing())))
         if sibling is not None and sibling.follows:
-            self._take(wanted, self._indexes.store(sibling).kept(_ids(wanted.missing())))
+            self._take(wanted, self._kept_elsewhere(sibling, _ids(wanted.missing())))
         return wanted
+
+    def _kept_elsewhere(
+        self, index: VectorIndex, ids: Sequence[EntryId]
+    ) -> Mapping[EntryId, KeptVector]:
+        try:
+            return self._indexes.store(index).kept(ids)
+        except StoreUnavailableError:
+            # It may be gone for good; what costs nothing is made afresh, the rest isn't bought.
+            if not self._vectors.can_embed_here(index.embedding_tuple):
+                raise
+            return {}
 
     def _sibling(self, index: VectorIndex) -> VectorIndex | None:
         """Return the index that answers, if it is another of the same space."""

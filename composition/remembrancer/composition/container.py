@@ -24,6 +24,8 @@ from remembrancer.application.embedders import Embedders
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.erase import Erase
 from remembrancer.application.import_documents import ImportDocuments
+from remembrancer.application.index_building import IndexBuilding
+from remembrancer.application.index_check import IndexCheck
 from remembrancer.application.index_points import IndexPoints
 from remembrancer.application.ports import Clock, Randomness, VectorIndexes
 from remembrancer.application.projection import Projection
@@ -313,14 +315,35 @@ class Container(containers.DeclarativeContainer):
         correct=correct,
         transactions=store.provided.transactions,
     )
+    building = providers.Singleton(
+        IndexBuilding,
+        log=store.provided.log,
+        vault=store.provided.vault,
+        indexes=indexes,
+        points=points,
+        vectors=document_vectors,
+        transactions=store.provided.transactions,
+    )
+    index_check = providers.Singleton(
+        IndexCheck,
+        log=store.provided.log,
+        vault=store.provided.vault,
+        indexes=indexes,
+        vectors=document_vectors,
+        transactions=store.provided.transactions,
+    )
     reindex = providers.Singleton(
         Reindex,
         log=store.provided.log,
         vault=store.provided.vault,
         sparse=store.provided.sparse,
         indexes=indexes,
+        outbox=store.provided.outbox,
         vectors=document_vectors,
+        building=building,
+        check=index_check,
         transactions=store.provided.transactions,
+        randomness=randomness,
     )
     status = providers.Singleton(
         ReadStatus,

@@ -35,6 +35,7 @@
     │   └── MalformedRecordError
     ├── SettingsError                 settings are missing, wrong or unknown
     ├── ReindexStoppedError           vectors couldn't be bought; it can go on later
+    ├── IndexUnfitError               what was built isn't what it should be
     └── StoreError                    a port could not do its work
         ├── StaleStreamError
         ├── StoreUnavailableError
@@ -262,6 +263,20 @@ class ReindexStoppedError(RemembrancerError):
         """A code such as ``over_money_ceiling`` or ``timeout``."""
         self.position = position
         self.end = end
+
+
+class IndexUnfitError(RemembrancerError):
+    """An index was built and looked at, and isn't what it should be; no index was switched."""
+
+    retry: ClassVar[Retry] = Retry.LATER
+
+    def __init__(self, *, number: int, problem: str) -> None:
+        super().__init__(
+            f"vector index {number} isn't fit to answer: {problem}; the same index answers as "
+            "before; reindex again to build it anew"
+        )
+        self.number = number
+        self.problem = problem
 
 
 class StoreError(RemembrancerError):
