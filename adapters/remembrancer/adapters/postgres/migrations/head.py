@@ -1,3 +1,3 @@
 """Which revision this release works with."""
 
-HEAD = "0001"
+HEAD = "0002"

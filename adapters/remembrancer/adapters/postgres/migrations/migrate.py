@@ -160,8 +160,11 @@ def _connected(dsn: str) -> Generator[Connection]:
 def _refusals() -> Generator[None]:
     try:
         yield
-    except psycopg.errors.RaiseException as error:
-        raise MigrationRefusedError(problem=error.diag.message_primary or "?") from error
+    except (psycopg.errors.RaiseException, psycopg.errors.InsufficientPrivilege) as error:
+        said = [error.diag.message_primary, error.diag.message_hint]
+        if type(error) is psycopg.errors.InsufficientPrivilege and said[1] is None:
+            raise  # The server's own.
+        raise MigrationRefusedError(problem="; ".join(filter(None, said))) from error
 
 
 @contextmanager

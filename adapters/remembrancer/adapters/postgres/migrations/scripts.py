@@ -16,6 +16,11 @@ def run(script: str) -> None:
     op.execute(text(script.replace(":", r"\:")))
 
 
+def run_file(name: str) -> None:
+    """Run a file below this module's folder."""
+    run((files(__package__) / name).read_text(encoding="utf-8"))
+
+
 def run_folder(name: str) -> None:
     """Run all ``.sql`` files of a folder beside this module, in the order of their names."""
     folder = files(__package__) / name

@@ -1,0 +1,81 @@
+"""Ledgers that this process has decided upon, and whose turn it is for each."""
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from remembrancer.domain.errors import StoreUnavailableError
+from remembrancer.domain.reservation_ledger import ReservationLedger
+
+KNOWN_MAX = 1_024
+"""Owners whose ledger is remembered, to read only what others have added since."""
+
+_Owner = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLedger:
+    """A ledger as it was committed."""
+
+    ledger: ReservationLedger
+    head: bytes | None
+    """Hash of its last event; None if only the event tells."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    asked: int = 0
+    """How many threads have it or wait for it."""
+
+
+class KnownLedgers:
+    """Committed ledgers by owner, each lent to one decision at a time, the latest used kept.
+
+    A ledger is taken out before it decides and put back after the commit.  So what was rolled
+    back is never met again, and what other processes have added since is read from the log.
+    An owner's threads wait for each other here, not with a connection each at the server.
+    """
+
+    def __init__(self, *, store: str) -> None:
+        self._store = store
+        self._guard = threading.Lock()
+        self._by_owner: dict[_Owner, KnownLedger] = {}
+        self._turns: dict[_Owner, _Turn] = {}
+
+    @contextmanager
+    def turn(self, tenant: str, owner: str, *, wait_s: float) -> Generator[None]:
+        """Be the only thread of this process that decides for an owner.
+
+        Raises:
+            StoreUnavailableError: others were before it for too long.
+        """
+        with self._guard:
+            turn = self._turns.setdefault((tenant, owner), _Turn())
+            turn.asked += 1
+        try:
+            if not turn.lock.acquire(timeout=wait_s):
+                problem = "other threads decide for this owner for too long"
+                raise StoreUnavailableError(store=self._store, problem=problem)
+            try:
+                yield
+            finally:
+                turn.lock.release()
+        finally:
+            with self._guard:
+                turn.asked -= 1
+                if not turn.asked:
+                    del self._turns[tenant, owner]
+
+    def take(self, tenant: str, owner: str) -> KnownLedger | None:
+        """Return what is known of an owner's ledger, and know it no more."""
+        with self._guard:
+            return self._by_owner.pop((tenant, owner), None)
+
+    def put(self, known: KnownLedger) -> None:
+        """Know a ledger as it was committed."""
+        with self._guard:
+            self._by_owner[known.ledger.tenant, known.ledger.owner] = known
+            if len(self._by_owner) > KNOWN_MAX:
+                del self._by_owner[next(iter(self._by_owner))]

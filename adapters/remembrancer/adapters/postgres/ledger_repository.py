@@ -1,0 +1,327 @@
+"""Ledgers in PostgreSQL: the owner's row lock, the database's time, two round trips (adr/0026).
+
+The first round trip begins the transaction, takes the owner's lock and, in later statements, reads
+the time and what the ledger was; Python decides by the domain's rules; the second writes events,
+receipts and commits.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
+
+import psycopg
+from eventsourcing.domain import AggregateEvent
+from eventsourcing.persistence import Mapper, StoredEvent
+from typing_extensions import override
+
+from remembrancer.adapters.postgres import spend_receipts
+from remembrancer.adapters.postgres.connection import Connection
+from remembrancer.adapters.postgres.database import Database
+from remembrancer.adapters.postgres.known_ledgers import KnownLedger, KnownLedgers
+from remembrancer.application.ports.clock import Clock
+from remembrancer.application.ports.ledger_repository import (
+    HeldLedger,
+    LedgerRepository,
+    SpendOfDay,
+)
+from remembrancer.domain.errors import (
+    MalformedRecordError,
+    RefusedError,
+    StaleStreamError,
+    StoreUnavailableError,
+)
+from remembrancer.domain.hash_chain import GENESIS, Link, check_chain, event_hash
+from remembrancer.domain.ledger_snapshot import ledger_from_snapshot, ledger_snapshot
+from remembrancer.domain.money import UtcDay
+from remembrancer.domain.reservation import Reservation
+from remembrancer.domain.reservation_event import LedgerEvent, ReservationAdmitted
+from remembrancer.domain.reservation_ledger import ReservationLedger
+from remembrancer.domain.spend_errors import QueryPendingError
+
+SNAPSHOT_EVERY = 16
+"""Events from one snapshot to the next: about the most that loading reads behind one."""
+
+# After the lock, and in a statement of its own: `now()` is as old as the transaction, and a
+# statement's own beginning as old as its wait.
+_STATE = """
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+        snapshot.version, CASE WHEN snapshot.version > %s THEN snapshot.state END
+    FROM (SELECT) AS here
+    LEFT JOIN ledger_snapshots AS snapshot ON tenant = %s AND owner = %s
+"""
+# With the event that the copy at hand ends with, for its hash.
+_EVENTS = """
+    SELECT originator_version, topic, state, predecessor_hash, event_hash FROM stored_events
+    WHERE tenant = %s AND originator_id = %s AND originator_version >= greatest(%s,
+        (SELECT version FROM ledger_snapshots WHERE tenant = %s AND owner = %s))
+    ORDER BY originator_version
+"""
+_ALL_EVENTS = """
+    SELECT originator_version, topic, state, predecessor_hash, event_hash FROM stored_events
+    WHERE tenant = %s AND originator_id = %s ORDER BY originator_version
+"""
+_ADD_EVENT = """
+    INSERT INTO stored_events (tenant, owner, originator_id, originator_version, topic, state,
+        predecessor_hash, event_hash)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+"""
+_KEEP_SNAPSHOT = """
+    INSERT INTO ledger_snapshots AS kept (tenant, owner, version, state) VALUES (%s, %s, %s, %s)
+    ON CONFLICT (tenant, owner) DO UPDATE
+    SET version = excluded.version, state = excluded.state
+"""
+
+_Result = TypeVar("_Result")
+
+
+class PostgresLedgerRepository(LedgerRepository):
+    """One for each :class:`Database`; threads, processes and machines share the ledgers."""
+
+    def __init__(
+        self, *, database: Database, mapper: Mapper[UUID], clock: Clock | None = None
+    ) -> None:
+        """Decide by the database's clock.
+
+        Args:
+            database: where the ledgers are.
+            mapper: of the log's events.
+            clock: read instead of the database's, for the suites; machines don't agree on one.
+        """
+        self._database = database
+        self._mapper = mapper
+        self._clock = clock
+        self._begin_anew()
+
+    @override
+    def decide(
+        self,
+        tenant: str,
+        owner: str,
+        decision: Callable[[HeldLedger], _Result],
+        *,
+        about: UUID | None = None,
+    ) -> _Result:
+        if self._database.in_write:
+            raise RuntimeError("what is inside a transaction can't be committed by itself")
+        if self._pid != os.getpid():
+            self._begin_anew()
+        refused: RefusedError | None = None
+        with (
+            self._known.turn(tenant, owner, wait_s=self._database.limits.lock_timeout_s),
+            self._refusals(tenant, owner),
+            self._database.write(tenant=tenant, owner=owner, pipelined=True) as connection,
+        ):
+            desk = self._read(connection, tenant, owner, about)
+            held = HeldLedger(desk.ledger, desk.ledger.not_before(desk.at), desk.find)
+            try:
+                result = decision(held)
+            except RefusedError as refusal:
+                refused = refusal
+            self._record(desk)
+        if refused is not None:
+            raise refused
+        return result
+
+    @override
+    def receipt(self, tenant: str, owner: str, reservation_id: UUID) -> Reservation | None:
+        with self._database.read(tenant=tenant, owner=owner) as connection:
+            statement, values = spend_receipts.finding(tenant, owner, reservation_id)
+            row = connection.execute(statement, values).fetchone()
+            return spend_receipts.reservation_of(row, reservation_id)
+
+    @override
+    def days(
+        self, tenant: str, owner: str | None = None, *, since: UtcDay | None = None
+    ) -> list[SpendOfDay]:
+        with self._database.read(tenant=tenant, owner=owner) as connection:
+            return list(spend_receipts.days(connection, tenant, owner, since=since))
+
+    # -- Reading, behind the lock ------------------------------------------
+
+    def _begin_anew(self) -> None:
+        # A forked child inherits locks that the parent's threads may have held.
+        self._pid = os.getpid()
+        self._known = KnownLedgers(store=self._database.name)
+
+    def _read(
+        self, connection: Connection, tenant: str, owner: str, about: UUID | None
+    ) -> "_Desk":
+        """Send what reads the ledger behind the statements that lock it; take all answers."""
+        known = self._known.take(tenant, owner)
+        ledger = known.ledger if known else ReservationLedger.unused(tenant, owner)
+        version, key = ledger.version, (tenant, owner)
+        state = connection.execute(_STATE, (version, *key), binary=True)
+        events = connection.execute(_EVENTS, (tenant, ledger.id, version, *key), binary=True)
+        receipt = None
+        if about is not None and about not in {one.reservation_id for one in ledger.pending}:
+            receipt = connection.execute(*spend_receipts.finding(*key, about))
+        at, snapshot_version, snapshot = _row(state)
+        links = [Link(*row) for row in events]
+        copy = known
+        if snapshot_version is not None and snapshot_version > version:
+            copy = KnownLedger(_from_snapshot(snapshot, tenant, owner), head=None)
+        if copy is None or not _continues(copy, links):
+            copy = KnownLedger(ReservationLedger.unused(tenant, owner), head=None)
+            if snapshot_version is not None or known is not None:
+                links = self._all_links(connection, tenant, ledger.id)
+        ledger, head = self._brought_up(copy.ledger, links)
+        desk = _Desk(
+            connection,
+            ledger=ledger,
+            head=head,
+            at=self._clock.now() if self._clock else spend_receipts.moment(at),
+            snapshot_version=snapshot_version or 0,
+        )
+        if receipt is not None and about is not None:
+            desk.note(about, spend_receipts.reservation_of(receipt.fetchone(), about))
+        return desk
+
+    @staticmethod
+    def _all_links(connection: Connection, tenant: str, stream_id: UUID) -> list[Link]:
+        rows = connection.execute(_ALL_EVENTS, (tenant, stream_id), binary=True)
+        return [Link(*row) for row in rows]
+
+    def _brought_up(
+        self, ledger: ReservationLedger, links: list[Link]
+    ) -> tuple[ReservationLedger, bytes]:
+        """Apply what follows a copy of a ledger; return it with the hash of its last event."""
+        before = links.pop(0) if ledger.version else None
+        check_chain(ledger.id, links, before=before)
+        for one in links:
+            self._event(ledger.id, one).mutate(ledger)
+        last = links[-1] if links else before
+        return ledger, GENESIS if last is None else last.own
+
+    def _event(self, stream_id: UUID, link: Link) -> AggregateEvent:
+        event = self._mapper.to_domain_event(
+            StoredEvent(stream_id, link.version, link.topic, link.state)
+        )
+        assert isinstance(event, AggregateEvent)  # noqa: S101 - the mapper's listed events are
+        return event
+
+    # -- Writing -----------------------------------------------------------
+
+    def _record(self, desk: "_Desk") -> None:
+        """Send events, receipts and snapshot; the commit goes with them."""
+        ledger, connection = desk.ledger, desk.connection
+        facts = [one for one in ledger.pending_events if isinstance(one, LedgerEvent)]
+        if facts:
+            self._database.lock_position()
+            for fact in facts:
+                record = self._mapper.to_stored_event(fact)
+                predecessor = desk.head
+                desk.head = event_hash(predecessor, record.topic, record.state)
+                connection.execute(
+                    _ADD_EVENT,
+                    (
+                        ledger.tenant,
+                        ledger.owner,
+                        ledger.id,
+                        record.originator_version,
+                        record.topic,
+                        record.state,
+                        predecessor,
+                        desk.head,
+                    ),
+                )
+            for statement, values in desk.receipts(facts):
+                connection.execute(statement, values)
+            ledger.collect_events()
+            if ledger.version - desk.snapshot_version >= SNAPSHOT_EVERY:
+                state = ledger_snapshot(ledger)
+                connection.execute(
+                    _KEEP_SNAPSHOT, (ledger.tenant, ledger.owner, ledger.version, state)
+                )
+        self._database.after_commit(partial(self._known.put, KnownLedger(ledger, desk.head)))
+
+    @contextmanager
+    def _refusals(self, tenant: str, owner: str) -> Generator[None]:
+        """Say in the domain's words what stands behind its rules."""
+        try:
+            yield
+        except psycopg.errors.UniqueViolation as error:
+            if error.diag.constraint_name == spend_receipts.ONE_PENDING_QUERY:
+                raise self._query_pending(tenant, owner) from error
+            if error.diag.table_name == "stored_events":
+                raise StaleStreamError(ReservationLedger.create_id(tenant, owner)) from error
+            raise
+        except psycopg.errors.UndefinedColumn as error:
+            problem = "its schema was taken back meanwhile; run `remembrancer migrate up`"
+            raise StoreUnavailableError(store=self._database.name, problem=problem) from error
+
+    def _query_pending(self, tenant: str, owner: str) -> RefusedError | StoreUnavailableError:
+        with self._database.read(tenant=tenant, owner=owner) as connection:
+            found = spend_receipts.pending_query(connection, tenant, owner)
+        if found is None:
+            problem = "it gave way to another writer"
+            return StoreUnavailableError(store=self._database.name, problem=problem)
+        return QueryPendingError(reservation_id=found[0], expires_at=found[1])
+
+
+@dataclass(slots=True)
+class _Desk:
+    """One ledger while it is decided upon, and what of its receipts was read."""
+
+    connection: Connection
+    ledger: ReservationLedger
+    head: bytes
+    """Hash of its last event."""
+    at: Any
+    snapshot_version: int
+    """Of the snapshot that others would begin from."""
+    seen: dict[UUID, Reservation | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.seen = {one.reservation_id: one for one in self.ledger.pending}
+
+    def note(self, reservation_id: UUID, found: Reservation | None) -> None:
+        self.seen.setdefault(reservation_id, found)
+
+    def find(self, reservation_id: UUID) -> Reservation | None:
+        if reservation_id not in self.seen:
+            statement, values = spend_receipts.finding(
+                self.ledger.tenant, self.ledger.owner, reservation_id
+            )
+            row = self.connection.execute(statement, values).fetchone()
+            self.seen[reservation_id] = spend_receipts.reservation_of(row, reservation_id)
+        return self.seen[reservation_id]
+
+    def receipts(self, facts: Iterable[LedgerEvent]) -> Generator[tuple[str, tuple[Any, ...]]]:
+        """Yield what lets the rows follow the events."""
+        for fact in facts:
+            if isinstance(fact, ReservationAdmitted):
+                self.seen[fact.reservation_id] = fact.reservation_after(None)
+                yield spend_receipts.admitting(fact)
+                continue
+            after = fact.reservation_after(self.find(fact.reservation_id))
+            self.seen[fact.reservation_id] = after
+            if after is not None:
+                yield spend_receipts.changing(fact.tenant, fact.owner, after)
+
+
+def _row(cursor: psycopg.Cursor[tuple[Any, ...]]) -> tuple[Any, ...]:
+    row = cursor.fetchone()
+    assert row is not None  # noqa: S101 - a SELECT from one row
+    return row
+
+
+def _continues(copy: KnownLedger, links: list[Link]) -> bool:
+    """Say whether a stream has the event that a copy ends with, at its place."""
+    return (
+        bool(links)
+        and links[0].version == copy.ledger.version
+        and copy.head in {None, links[0].own}
+    )
+
+
+def _from_snapshot(state: bytes | None, tenant: str, owner: str) -> ReservationLedger:
+    if state is not None:
+        try:
+            return ledger_from_snapshot(state, tenant=tenant, owner=owner)
+        except MalformedRecordError:
+            pass  # Not readable by this release: the stream tells it all.
+    return ReservationLedger.unused(tenant, owner)
