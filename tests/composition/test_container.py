@@ -35,7 +35,7 @@ def test_with_nothing_admitted_there_is_no_preparer_and_no_lookup(container: Con
     with pytest.raises(NotAdmittedError):
         container.query_preparer()
 
-    assert container.recall()._lookup is None
+    assert container.recall()._dense._lookup is None
     assert container.select()._recall is container.recall()
 
 
@@ -48,7 +48,7 @@ def test_production_provides_neither_too(tmp_path: Path, backend: str) -> None:
         with pytest.raises(NotAdmittedError):
             container.query_preparer()
 
-        assert container.recall()._lookup is None
+        assert container.recall()._dense._lookup is None
 
 
 def test_nothing_in_the_graph_of_an_unadmitted_memory_can_send(container: Container) -> None:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from remembrancer.application.prepare_queries import PrepareQueries
     from remembrancer.application.reconcile import Reconcile
     from remembrancer.application.spend import ReadSpend
+    from remembrancer.composition.carrier import Carrier
     from remembrancer.composition.preparation import Preparation
 
 Reread = Callable[[], Settings]
@@ -68,6 +69,25 @@ def _store(settings: StoreSettings, clock: Clock, randomness: Randomness) -> Ite
 def _indexes(settings: Settings, store: Store, clock: Clock) -> Iterator[VectorIndexes]:
     with placed_indexes(settings.vector_store, store, clock=clock) as indexes:
         yield indexes
+
+
+def _carrier(
+    settings: Settings, projection: Projection, clock: Clock
+) -> Iterator["Carrier | None"]:
+    """Yield who carries entries to an index elsewhere; None where there can be none."""
+    places = settings.vector_store
+    if settings.store.read_only or (places.url is None and places.path is None):
+        yield None
+        return
+    # Here, since most memories need no such thread.
+    from remembrancer.composition.carrier import Carrier  # noqa: PLC0415
+
+    carrier = Carrier(projection, monotonic=clock.monotonic)
+    carrier.start()
+    try:
+        yield carrier
+    finally:
+        carrier.stop()
 
 
 def _preparation(
@@ -237,6 +257,7 @@ class Container(containers.DeclarativeContainer):
         transactions=store.provided.transactions,
         randomness=randomness,
     )
+    carrier = providers.Resource(_carrier, settings, projection, clock)
     remember = providers.Singleton(
         Remember,
         log=store.provided.log,
@@ -347,10 +368,10 @@ class Container(containers.DeclarativeContainer):
     )
     status = providers.Singleton(
         ReadStatus,
-        log=store.provided.log,
         vault=store.provided.vault,
         sparse=store.provided.sparse,
         indexes=indexes,
+        projection=projection,
         vectors=document_vectors,
         transactions=store.provided.transactions,
     )

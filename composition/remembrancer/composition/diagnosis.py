@@ -33,6 +33,7 @@ def diagnose(memory: Remembrancer, settings: Settings) -> list[Finding]:
         _erasure(memory, settings),
         _vectors(memory),
         _spaces(memory),
+        *_carried(memory),
         *_dimensions(memory, settings),
         *_provider(memory, settings),
     ]
@@ -60,9 +61,15 @@ def _only_readable(store: StoreSettings) -> bool:
 
 def _vectors(memory: Remembrancer) -> Finding:
     stands = memory.status()
-    missing = stands.versions_by_words - stands.versions_by_vector
     if stands.dense == "no_vector_index" and stands.entries == 0:
         return Finding(what="vectors", ok=True, found="nothing remembered yet")
+    if stands.dense == "vector_index_unavailable" or stands.versions_by_vector is None:
+        return Finding(
+            what="vectors",
+            ok=False,
+            found="the index that is kept elsewhere doesn't answer: recall goes by keywords",
+            advice="see to Qdrant; `remembrancer reindex --to local` brings the vectors back",
+        )
     if stands.dense != "ready":
         return Finding(
             what="vectors",
@@ -70,6 +77,7 @@ def _vectors(memory: Remembrancer) -> Finding:
             found=stands.dense,
             advice="run `remembrancer reindex` with the embedder you want to use",
         )
+    missing = stands.versions_by_words - stands.versions_by_vector
     found = f"{stands.versions_by_vector} of {stands.versions_by_words} versions have one"
     advice = ""
     if missing:
@@ -91,6 +99,23 @@ def _spaces(memory: Remembrancer) -> Finding:
         found=f"kept beside the one that answers: {numbers}",
         advice="`remembrancer reindex --only-drop-retired` destroys those that answered once",
     )
+
+
+def _carried(memory: Remembrancer) -> list[Finding]:
+    """Say how far an index that is kept elsewhere is behind."""
+    stands = memory.status()
+    if not any(one.follows for one in stands.indexes):
+        return []
+    waiting = stands.waiting_erasures
+    found = f"{stands.behind} positions behind the log, {waiting} erasures on their way"
+    return [
+        Finding(
+            what="projection",
+            ok=not waiting,
+            found=found,
+            advice="`remembrancer project` carries them over" if stands.behind or waiting else "",
+        )
+    ]
 
 
 def _dimensions(memory: Remembrancer, settings: Settings) -> list[Finding]:

@@ -15,8 +15,8 @@ from remembrancer.application.reindex import Reindexed
 from remembrancer.application.remember import Progress
 from remembrancer.application.status import Status
 from remembrancer.composition.arguments import entry_id_of, instance, instances
+from remembrancer.composition.carrying import Carrying
 from remembrancer.composition.looking_back import LookingBack
-from remembrancer.composition.spending import Spending
 from remembrancer.composition.twin import async_twin
 from remembrancer.domain.context_pack import ContextItem, ContextPack
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from remembrancer.composition.container import Container
 
 
-class Remembrancer(LookingBack, Spending):
+class Remembrancer(LookingBack, Carrying):
     """A memory: entries in, recall and packs out, every choice replayable.
 
     Safe to share between threads; a context manager, also with ``async with``.  Methods block;
@@ -82,7 +82,9 @@ class Remembrancer(LookingBack, Spending):
             IdempotencyConflictError: its key names an entry with other content.
             StoreError: nothing was kept.
         """
-        return self._parts().remember()([instance(entry, NewEntry, field="entry")])[0]
+        [entry_id] = self._parts().remember()([instance(entry, NewEntry, field="entry")])
+        self._left()
+        return entry_id
 
     def remember_many(
         self,
@@ -106,6 +108,7 @@ class Remembrancer(LookingBack, Spending):
         for start in range(0, len(given), size):
             batch = given[start : start + size]
             ids += remember(batch, progress=_shifted(progress, start, len(given)))
+            self._left()
         return ids
 
     def import_documents(
@@ -138,7 +141,9 @@ class Remembrancer(LookingBack, Spending):
                 "kind": kind,
             }
         )
-        return self._parts().import_documents()(request, progress=progress)
+        report = self._parts().import_documents()(request, progress=progress)
+        self._left()
+        return report
 
     def correct(  # noqa: PLR0913  # what may change, each by name
         self,
@@ -164,7 +169,7 @@ class Remembrancer(LookingBack, Spending):
             EntryErasedError: it was erased.
             InvalidInputError: a new value breaks its bounds.
         """
-        return self._parts().correct()(
+        version = self._parts().correct()(
             entry_id_of(entry_id),
             reason=reason,
             tenant=tenant,
@@ -176,6 +181,8 @@ class Remembrancer(LookingBack, Spending):
             subjects=subjects,
             metadata=metadata,
         )
+        self._left()
+        return version
 
     def erase(
         self,
@@ -286,6 +293,7 @@ class Remembrancer(LookingBack, Spending):
         self,
         *,
         to: EmbeddingTuple | None = None,
+        place: str | None = None,
         embedder: Embedder | None = None,
         words: bool = False,
         drop_retired: bool = False,
@@ -294,7 +302,8 @@ class Remembrancer(LookingBack, Spending):
     ) -> Reindexed:
         """Build a fresh vector index beside the one that answers, then switch.
 
-        ``to`` names the space (by default the configured embedder's); ``embedder`` brings a
+        ``to`` names the space (by default the configured embedder's); ``place`` says where its
+        vectors are kept, ``local`` or ``qdrant`` (by default as configured); ``embedder`` brings a
         further model and its space; ``words`` rebuilds the keyword index too.  Resumes where an
         interrupted run had stopped.  ``allow_gaps`` switches even where vectors can't be bought.
 
@@ -302,6 +311,8 @@ class Remembrancer(LookingBack, Spending):
             SettingsError: no embedder of that space is here.
             ReindexStoppedError: vectors can't be bought now; what was bought is kept, the same
                 index answers as before, and the next call goes on.
+            IndexUnfitError: what was built isn't what it should be; no index was switched.
+            StoreUnavailableError: that place doesn't answer; the next call goes on.
         """
         parts = self._parts()
         if embedder is not None:
@@ -312,7 +323,13 @@ class Remembrancer(LookingBack, Spending):
         reindex = parts.reindex()
         if words:
             reindex.words(progress=progress)
-        return reindex(to=to, drop_retired=drop_retired, allow_gaps=allow_gaps, progress=progress)
+        return reindex(
+            to=to,
+            place=place,
+            drop_retired=drop_retired,
+            allow_gaps=allow_gaps,
+            progress=progress,
+        )
 
     def reindex_missing(self, *, progress: Progress | None = None) -> int:
         """Give vectors to texts that have none in the index that answers; return how many.

@@ -70,6 +70,7 @@ app.command()(spending.prepare)
 app.add_typer(spending.spend_app, name="spend")
 app.add_typer(gates.gates_app, name="gates")
 app.command()(upkeep.reindex)
+app.command()(upkeep.project)
 app.command()(upkeep.status)
 app.command()(upkeep.doctor)
 

@@ -1,17 +1,29 @@
-"""Commands that look after a memory: ``reindex``, ``status``, ``doctor``."""
+"""Commands that look after a memory: ``reindex``, ``project``, ``status``, ``doctor``."""
 
+import time
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from remembrancer.application.ports import VectorIndex
+from remembrancer.application.ports.vector_indexes import LOCAL
+from remembrancer.application.projection import Projected
 from remembrancer.application.status import Status
 from remembrancer.composition.cli.options import AsJson, Config, Db, Opened, opened
 from remembrancer.composition.diagnosis import Finding, diagnose, provider_state
+from remembrancer.composition.settings import Settings
+from remembrancer.composition.vector_places import QDRANT
+from remembrancer.domain.errors import InvalidInputError, SettingsError
+
+FOLLOW_INTERVAL_S = 1.0
 
 
 def reindex(
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="Keep the vectors there: local or qdrant (default: as set)."),
+    ] = None,
     words: Annotated[bool, typer.Option("--words", help="Rebuild the keyword index too.")] = False,
     missing: Annotated[
         bool, typer.Option("--missing", help="Only give vectors to texts that have none.")
@@ -43,6 +55,7 @@ def reindex(
             return
         with session.out.progress("reindexing") as progress:
             done = session.memory.reindex(
+                place=_place(to, session.settings),
                 words=words,
                 drop_retired=drop_retired,
                 allow_gaps=allow_gaps,
@@ -69,6 +82,58 @@ def reindex(
             session.out.line(
                 f"Retired and kept: index {kept} (--only-drop-retired destroys them)."
             )
+
+
+def _place(name: str | None, settings: Settings) -> str | None:
+    """Return where an index is to be kept, if that place is set up."""
+    if name is None or name == LOCAL:
+        return name
+    if name != QDRANT:
+        raise InvalidInputError(field="--to", problem=f"must be {LOCAL} or {QDRANT}")
+    if settings.vector_store.url is None and settings.vector_store.path is None:
+        raise SettingsError(setting="vector_store.url", problem="or path is needed for that")
+    return name
+
+
+def project(
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on as entries come, until interrupted.")
+    ] = False,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Carry entries to the vector index that is kept elsewhere, and say how it stands."""
+    with opened(db, config, as_json=as_json) as session:
+        while True:
+            with session.out.progress("carrying") as progress:
+                stands = session.memory.project(progress=progress)
+            _show_projected(session, stands)
+            if not follow:
+                return
+            time.sleep(FOLLOW_INTERVAL_S)
+
+
+def _show_projected(session: Opened, stands: Projected) -> None:
+    index = stands.index
+    if session.out.as_json:
+        session.out.data(
+            {
+                "index": None if index is None else _index_data(index),
+                "end": stands.end,
+                "behind": stands.behind,
+                "waiting_vectors": stands.waiting_vectors,
+                "waiting_erasures": stands.waiting_erasures,
+                "busy": stands.busy,
+            }
+        )
+    elif index is None:
+        session.out.line("Nothing to carry: the vectors are kept with the entries.")
+    else:
+        session.out.line(
+            f"Index {index.number} in {index.place} is at position {index.position} of "
+            f"{stands.end}, {stands.waiting_erasures} erasures on their way."
+        )
 
 
 def _missing(session: Opened) -> None:
@@ -104,17 +169,18 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
                 ("entries", stands.entries),
                 ("events in the log", stands.events),
                 ("versions found by words", stands.versions_by_words),
-                ("versions found by vector", stands.versions_by_vector),
+                ("versions found by vector", _or_unknown(stands.versions_by_vector)),
                 ("recall by vectors", stands.dense),
+                *_carried(stands),
                 *([("remote provider", provider)] if provider else []),
             ],
         )
         if stands.indexes:
             session.out.table(
                 "Vector indexes",
-                ("number", "state", "space", "log position"),
+                ("number", "state", "place", "space", "log position"),
                 [
-                    (one.number, one.state.value, one.embedding_tuple, one.position)
+                    (one.number, one.state.value, one.place, one.embedding_tuple, one.position)
                     for one in stands.indexes
                 ],
             )
@@ -140,6 +206,20 @@ def _show(session: Opened, findings: list[Finding]) -> None:
     )
 
 
+def _carried(stands: Status) -> list[tuple[str, int]]:
+    if not any(one.follows for one in stands.indexes):
+        return []
+    return [
+        ("positions behind the log", stands.behind),
+        ("vectors on their way", stands.waiting_vectors),
+        ("erasures on their way", stands.waiting_erasures),
+    ]
+
+
+def _or_unknown(count: int | None) -> int | str:
+    return "unknown" if count is None else count
+
+
 def _status_data(stands: Status) -> dict[str, Any]:
     return {
         "entries": stands.entries,
@@ -147,6 +227,9 @@ def _status_data(stands: Status) -> dict[str, Any]:
         "versions_by_words": stands.versions_by_words,
         "versions_by_vector": stands.versions_by_vector,
         "dense": stands.dense,
+        "behind": stands.behind,
+        "waiting_vectors": stands.waiting_vectors,
+        "waiting_erasures": stands.waiting_erasures,
         "indexes": [_index_data(one) for one in stands.indexes],
     }
 
@@ -155,6 +238,7 @@ def _index_data(index: VectorIndex) -> dict[str, Any]:
     return {
         "number": index.number,
         "state": index.state.value,
+        "place": index.place,
         "embedding_tuple": index.embedding_tuple.model_dump(mode="json"),
         "position": index.position,
     }

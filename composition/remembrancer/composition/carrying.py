@@ -1,0 +1,33 @@
+"""The part of the facade that carries entries to an index kept elsewhere."""
+
+from typing import TYPE_CHECKING
+
+from remembrancer.application.remember import Progress
+from remembrancer.composition.spending import Spending
+from remembrancer.composition.twin import async_twin
+
+if TYPE_CHECKING:
+    from remembrancer.application.projection import Projected
+
+
+class Carrying(Spending):
+    """What is carried over, and how far."""
+
+    def project(self, *, progress: Progress | None = None) -> "Projected":
+        """Carry all that waits to the index that is kept elsewhere, now; return how it stands.
+
+        A thread does so by itself while the memory is open; this is for whoever wants to see it
+        done.  Where the store keeps its vectors itself there is nothing to carry.
+
+        Raises:
+            StoreUnavailableError: the index doesn't answer; what was acknowledged is recorded.
+        """
+        return self._parts().projection()(progress=progress)
+
+    aproject = async_twin(project)
+
+    def _left(self) -> None:
+        """Wake who carries: something was written."""
+        carrier = self._parts().carrier()
+        if carrier is not None:
+            carrier.wake()
