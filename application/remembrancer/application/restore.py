@@ -151,11 +151,7 @@ class Restore:
     def _check_event(self, number: int, one: ArchivedEvent) -> None:
         link = Link(one.version, one.topic, one.state, one.predecessor, one.own)
         check_link(one.stream_id, link)
-        event = self._event(one)
-        if one.version == 1 and (_name(event, "tenant"), _name(event, "owner")) != (
-            one.tenant,
-            one.owner,
-        ):
+        if not _is_of(self._event(one), one):
             raise DamagedExportError(line=number, problem="the event is another owner's")
 
     # -- Writing -----------------------------------------------------------
@@ -318,7 +314,8 @@ class _Reading:
 
     def tell(self, progress: Progress | None, *, of_passes: int) -> None:
         """Report how far it is, now and then."""
-        if progress is not None and self.header is not None and self.line % AT_ONCE == 0:
+        due = self.line % AT_ONCE == 0 or self.place == _ORDER[EndLine]
+        if progress is not None and self.header is not None and due:
             one = self.header.events + self.header.originals + self.header.sessions
             progress(min(self.done + sum(_length(self.counts)), of_passes * one), of_passes * one)
 
@@ -363,8 +360,15 @@ def _size(numbered: tuple[int, _Owned]) -> int:
     return sum(len(items) for _, items in line.items)
 
 
-def _name(event: AggregateEvent, name: str) -> object:
-    return getattr(event, name, None)
+def _is_of(event: AggregateEvent, one: ArchivedEvent) -> bool:
+    """Say whether an event is of the owner whose it is said to be, as far as it tells itself."""
+    said = vars(event)
+    entry_id = said.get("entry_id")
+    return (
+        said.get("tenant", one.tenant) == one.tenant
+        and said.get("owner", one.owner) == one.owner
+        and (entry_id is None or MemoryEntry.create_id(one.tenant, entry_id) == one.stream_id)
+    )
 
 
 def _length(counts: Counts) -> Iterable[int]:
