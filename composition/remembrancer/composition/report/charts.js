@@ -13,15 +13,16 @@ const CONFIG = {
 };
 const byOutcome = { field: "outcome", type: "nominal", title: "outcome", scale: { domain: OUTCOMES, range: COLOURS } };
 const views = {};
-let drawing = Promise.resolve();
+let drawing = Promise.resolve(), rounds = 0;
 
-/** Draw all charts, one after the other, from the sections' rows. */
+/** Draw all charts, one after the other, from the sections' rows; then the page isn't busy. */
 function drawCharts() {
+  const mine = rounds += 1;
   const days = SECTIONS.spend.found, reservations = SECTIONS.reservations.found;
   drawing = drawing.then(() => draw("chart-spend", spendChart(days)))
     .then(() => draw("chart-share", shareChart(days)))
     .then(() => draw("chart-reservations", timeLine(reservations)))
-    .then(() => { document.documentElement.dataset.drawn = String(Number(document.documentElement.dataset.drawn || 0) + 1); });
+    .then(() => { if (mine === rounds && !waiting) document.querySelector("main").setAttribute("aria-busy", "false"); });
 }
 
 async function draw(name, chart) {

@@ -114,12 +114,20 @@ function refresh(isFirst) {
     showSection(section, want);
     told.push(`${section.found.length} ${section.name}`);
   }
-  drawCharts(want);
+  drawCharts();
   if (!isFirst) document.getElementById("told").textContent = `Showing ${told.join(", ")}.`;
 }
 
-let waiting = 0;
-function soon() {
+let waiting = 0, rowsChange = false;
+/** Show or only draw anew, once no further change comes; until that is done, the page is busy. */
+function soon(what) {
+  rowsChange ||= what.rows;
+  document.querySelector("main").setAttribute("aria-busy", "true");
   clearTimeout(waiting);
-  waiting = setTimeout(refresh, REDRAW_AFTER_MS);
+  waiting = setTimeout(() => {
+    const act = rowsChange ? refresh : drawCharts;
+    waiting = 0;
+    rowsChange = false;
+    act();
+  }, REDRAW_AFTER_MS);
 }

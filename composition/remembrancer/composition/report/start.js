@@ -2,16 +2,15 @@
 
 fillChoices();
 refresh(true);
-filters.addEventListener("input", soon);
-filters.addEventListener("reset", () => setTimeout(refresh));
+filters.addEventListener("input", () => soon({ rows: true }));
+filters.addEventListener("reset", () => soon({ rows: true }));
 filters.addEventListener("submit", (event) => event.preventDefault());
 
 let width = document.documentElement.clientWidth;
 window.addEventListener("resize", () => {
   if (document.documentElement.clientWidth === width) return;
   width = document.documentElement.clientWidth;
-  clearTimeout(waiting);
-  waiting = setTimeout(() => drawCharts(), REDRAW_AFTER_MS);
+  soon({ rows: false });
 });
 
 // On paper nothing can be opened.
