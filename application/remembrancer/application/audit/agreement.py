@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-BUCKETS = 1 << 16
-BUCKETS_NAMED_MAX = 1_024
+BUCKETS = 1 << 12
+BUCKETS_NAMED_MAX = 64
 """Buckets whose records are collected; a store with more damage than that is told so."""
 SEPARATOR = "\x1f"
 """Between the fields of a record; no name holds it."""

@@ -29,7 +29,7 @@ from remembrancer.application.audit.originals import (
     read_erased,
     read_originals,
     read_sessions,
-    session_record,
+    session_fact,
 )
 from remembrancer.application.audit.packs import PackCheck, PackCounts
 from remembrancer.application.audit.projections import (
@@ -38,12 +38,11 @@ from remembrancer.application.audit.projections import (
     read_words,
     report_unbought,
 )
-from remembrancer.application.audit.reading import Decode, StateReader
+from remembrancer.application.audit.reading import StateReader
 from remembrancer.application.audit.relations import check_relations
 from remembrancer.application.audit.snapshots import SNAPSHOT, SnapshotCheck, stray_snapshots
 from remembrancer.application.audit.walk import Walk
 from remembrancer.application.ports.audit_source import AuditSource, LogExtent
-from remembrancer.domain.canonical_json import parse_canonical_json
 from remembrancer.domain.errors import StoreError, StoreForbiddenError
 
 WHOLE = Invariant(
@@ -77,10 +76,10 @@ class _Run:
 class Audit:
     """Proves every invariant over one store, or names what breaks it."""
 
-    def __init__(self, *, source: AuditSource, decode: Decode = parse_canonical_json) -> None:
-        """``decode`` may be a faster reader of the same canonical JSON."""
+    def __init__(self, *, source: AuditSource, reader: StateReader | None = None) -> None:
+        """``reader`` may be a faster one of the same states."""
         self._source = source
-        self._decode = decode
+        self._reader = reader or StateReader()
 
     def __call__(
         self, scope: AuditScope | None = None, *, progress: Progress | None = None
@@ -142,7 +141,7 @@ class Audit:
         packs = PackCheck(self._source) if is_first else None
         snapshots = SnapshotCheck(self._source) if is_first else None
         facts = Facts(share, packs=packs, snapshots=snapshots)
-        walk = Walk(findings, facts, StateReader(self._decode))
+        walk = Walk(findings, facts, self._reader)
         if progress is not None:
             walk.on_progress = lambda done: progress(done, extent.events)
         if self._part(run, "its log", lambda: walk.read(self._source.streams())) is None:
@@ -172,7 +171,7 @@ class Audit:
         named = Facts(Share.nothing())
         naming(facts, comparisons, named)
         mute = Findings(run.findings.scope, is_mute=True)
-        Walk(mute, named, StateReader(self._decode)).read(self._source.streams())
+        Walk(mute, named, self._reader).read(self._source.streams())
         for part, read in self._parts(named, mute).items():
             if part not in unread:
                 read()
@@ -195,11 +194,11 @@ class Audit:
         self._part(run, "its log", lambda: self._name_unmet(facts, run.findings))
 
     def _name_unmet(self, facts: Facts, findings: Findings) -> None:
-        check_relations(facts, findings, self._source.streams, self._decode)
+        check_relations(facts, findings, self._source.streams, self._reader)
         report_unbought(self._source, facts, findings)
         unmet = facts.selections.unmet()
         for row in self._source.sessions() if unmet else ():
-            if hash(session_record(row)) in unmet:
+            if hash(session_fact(row)) in unmet:
                 findings.add(
                     Finding(
                         invariant=SESSIONS.name,

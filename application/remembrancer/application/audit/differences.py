@@ -35,7 +35,7 @@ def _receipt(key: tuple[str, ...]) -> str:
 
 
 def _entry(fields: dict[str, str]) -> bytes:
-    return entry_stream_key(fields["tenant"], fields["entry"])
+    return entry_stream_key(fields["tenant"], dashed(fields["entry"]))
 
 
 def _ledger(fields: dict[str, str]) -> bytes:

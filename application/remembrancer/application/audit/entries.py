@@ -6,8 +6,8 @@ from typing import Final
 
 from remembrancer.application.audit.facts import Facts, microseconds
 from remembrancer.application.audit.finding import Invariant, Place
-from remembrancer.application.audit.natural_key import entry_stream_key, version_key
-from remembrancer.application.audit.reading import AT, State
+from remembrancer.application.audit.natural_key import dashed, entry_stream_key, version_key
+from remembrancer.application.audit.reading import State
 from remembrancer.domain.entry import MemoryEntry, reason_code
 from remembrancer.domain.parsed import TEXT_BYTES_MAX
 from remembrancer.domain.sensitivity import Sensitivity
@@ -42,7 +42,16 @@ class EntryRules:
     """Folds one entry."""
 
     __slots__ = (
-        *("_place", "_facts", "_entry", "_key", "_version", "_latest", "_recorded_at", "_erased"),
+        *(
+            "_place",
+            "_facts",
+            "_entry",
+            "_spelt",
+            "_version",
+            "_latest",
+            "_recorded_at",
+            "_erased",
+        ),
         *("_originals", "_places"),
     )
 
@@ -50,7 +59,7 @@ class EntryRules:
         self._place = place
         self._facts = facts
         self._entry = ""
-        self._key = b""
+        self._spelt = ""
         self._version = 0
         """Of the text: events that made one."""
         self._latest = ""
@@ -66,20 +75,20 @@ class EntryRules:
             self._place.report(LIFE, "the stream begins with EntryRemembered", topic)
             return None
         place = self._place
-        place.tenant, place.owner = state["tenant"], state["owner"]
-        self._entry = state["entry_id"]
-        self._key = bytes.fromhex(self._entry)
+        place.tenant, place.owner = state.tenant, state.owner
+        self._entry = state.entry_id
+        self._spelt = dashed(self._entry)
         self._take_version(state)
-        return entry_stream_key(state["tenant"], self._entry)
+        return entry_stream_key(state.tenant, self._spelt)
 
     def take(self, topic: str, state: State) -> None:
         """Take in a later event."""
         if self._erased:
             self._place.report(LIFE, "nothing follows the erasure", topic)
-        if state.get("entry_id") != self._entry:
+        if getattr(state, "entry_id", None) != self._entry:
             self._place.report(LIFE, f"an event about entry {self._entry}", "another entry's")
         if topic == CORRECTED:
-            self._supersede(microseconds(state[AT]))
+            self._supersede(microseconds(state.timestamp))
             self._take_version(state)
             self._check_reason(state)
         elif topic == ERASED:
@@ -98,23 +107,22 @@ class EntryRules:
     def _take_version(self, state: State) -> None:
         self._version += 1
         place = self._place
-        digest, length = state["digest"], state["length"]
+        digest, length = state.digest, state.length
         if (
             _DIGEST.fullmatch(digest) is None
             or not 1 <= length <= TEXT_BYTES_MAX
-            or state["sensitivity"] not in _SENSITIVITIES
+            or state.sensitivity not in _SENSITIVITIES
         ):
             place.report(LABELS, "digest, length and sensitivity within their bounds", "another")
-        self._recorded_at = microseconds(state[AT])
+        self._recorded_at = microseconds(state.timestamp)
         self._latest = (
             f"{self._entry}\x1f{self._version}\x1f{place.tenant}\x1f{place.owner}"
-            f"\x1f{state['scope']}\x1f{state['kind']}\x1f{state['sensitivity']}\x1f{digest}"
+            f"\x1f{state.scope}\x1f{state.kind}\x1f{state.sensitivity}\x1f{digest}"
             f"\x1f{length}\x1f{self._recorded_at}"
         )
+        position = place.position
         self._facts.versions.offer(
-            f"{place.tenant}\x1f{self._entry}\x1f{self._version}\x1f{digest}",
-            place.position,
-            place.position,
+            (place.tenant or "", self._spelt, self._version, digest), position, position
         )
 
     def _supersede(self, at: int) -> None:
@@ -122,7 +130,7 @@ class EntryRules:
             return
         facts = self._facts
         self._originals.append(facts.originals.expect(f"{self._latest}\x1f{at}"))
-        key = version_key(self._key, self._version).hex()
+        key = version_key(bytes.fromhex(self._entry), self._version).hex()
         self._places.append(facts.places.expect(self._at_place(key)))
 
     def _erase(self) -> None:
@@ -138,5 +146,5 @@ class EntryRules:
         return f"{key}\x1f{self._place.tenant}\x1f{self._place.owner}"
 
     def _check_reason(self, state: State) -> None:
-        if reason_code(state["reason"]) != state["reason"]:
+        if reason_code(state.reason) != state.reason:
             self._place.report(NO_WORDS, "a code", "words")

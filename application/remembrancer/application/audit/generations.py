@@ -50,21 +50,21 @@ class CacheRules:
         if topic != BOUND:
             place.report(GENERATIONS, "the stream begins with CacheContextBound", topic)
             return None
-        place.tenant, place.owner = state["tenant"], state["owner"]
-        self._whose = (state["tenant"], state["owner"], state["surface"])
+        place.tenant, place.owner = state.tenant, state.owner
+        self._whose = (state.tenant, state.owner, state.surface)
         self._next(state, 1)
-        self._bound = (state["context_digest"], state["configuration_digest"])
+        self._bound = (state.context_digest, state.configuration_digest)
         return stream_key("cache_context", *self._whose)
 
     def take(self, topic: str, state: State) -> None:
         """Take in a later event."""
         place = self._place
-        if (state["tenant"], state["owner"], state["surface"]) != self._whose:
+        if (state.tenant, state.owner, state.surface) != self._whose:
             place.report(GENERATIONS, "an event of this surface", "another's")
         if topic == PREPARED:
             self._prepare(state)
         elif topic == REPLACED:
-            bound = (state["context_digest"], state["configuration_digest"])
+            bound = (state.context_digest, state.configuration_digest)
             if bound == self._bound:
                 place.report(GENERATIONS, "another context or configuration", "the current one")
             self._next(state, self._generation + 1)
@@ -81,25 +81,23 @@ class CacheRules:
         """The stream has ended."""
 
     def _next(self, state: State, generation: int) -> None:
-        if state["generation"] != generation:
-            self._place.report(GENERATIONS, f"generation {generation}", str(state["generation"]))
-        self._generation = state["generation"]
+        if state.generation != generation:
+            self._place.report(GENERATIONS, f"generation {generation}", str(state.generation))
+        self._generation = state.generation
         self._began = self._place.position
 
     def _prepare(self, state: State) -> None:
         place = self._place
         if self._bound is None:
             place.report(SAME_GENERATION, "a bound context", "none")
-        elif state["generation"] != self._generation:
-            place.report(
-                SAME_GENERATION, f"generation {self._generation}", str(state["generation"])
-            )
-        if not 1 <= state["vectors"] <= QUERIES_MAX:
-            place.report(SAME_GENERATION, f"1 to {QUERIES_MAX} vectors", str(state["vectors"]))
+        elif state.generation != self._generation:
+            place.report(SAME_GENERATION, f"generation {self._generation}", str(state.generation))
+        if not 1 <= state.vectors <= QUERIES_MAX:
+            place.report(SAME_GENERATION, f"1 to {QUERIES_MAX} vectors", str(state.vectors))
         configuration = "" if self._bound is None else self._bound[1]
         tenant, owner, _ = self._whose
         self._facts.preparations.want(
-            f"{tenant}\x1f{owner}\x1f{state['reservation_id']}\x1f{configuration}",
+            (tenant, owner, state.reservation_id, configuration),
             self._began,
             place.position,
         )

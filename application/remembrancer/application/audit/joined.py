@@ -7,6 +7,7 @@ times, a share of the facts each (adr/0021).
 """
 
 from array import array
+from collections import Counter
 from dataclasses import dataclass
 
 FACTS_MAX = 2_000_000
@@ -14,10 +15,14 @@ FACTS_MAX = 2_000_000
 
 ABSENT, LATER, EARLIER, TWICE = "absent", "later", "earlier", "twice"
 
+Fact = tuple[str | int, ...]
+"""What is offered and wanted; begins with a name or an id."""
+
 Offer = tuple[int, int]
 """Where what was offered began, and where it was done."""
 
 _PARTS = 256
+_WIDTH = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +59,15 @@ class Joined:
         self._wanted = [array("q") for _ in range(_PARTS)]
         self._wanted_since_thinned = 0
 
-    def offer(self, record: str, began: int, done: int) -> None:
+    def offer(self, fact: Fact, began: int, done: int) -> None:
         """A fact that may be wanted."""
-        number = hash(record)
+        number = hash(fact)
         if (number >> 8) % self._share.of == self._share.number:
             self._offered[number & (_PARTS - 1)].extend((number, began, done))
 
-    def want(self, record: str, began: int, at: int) -> None:
+    def want(self, fact: Fact, began: int, at: int) -> None:
         """A fact that must have been offered: begun after ``began``, done before ``at``."""
-        number = hash(record)
+        number = hash(fact)
         if (number >> 8) % self._share.of == self._share.number:
             self._wanted[number & (_PARTS - 1)].extend((number, began, at))
             self._wanted_since_thinned += 1
@@ -73,13 +78,17 @@ class Joined:
         """Return the wishes that aren't met, by their record's hash: what was offered, if any."""
         unmet: dict[int, Offer | None] = {}
         for offered, wanted in zip(self._offered, self._wanted, strict=True):
+            if not wanted:
+                continue
             facts = {number: (began, done) for number, began, done in reversed(_triples(offered))}
-            seen: set[int] = set()
+            offer_of = facts.get
             for number, began, at in _triples(wanted):
-                offer = facts.get(number)
-                if problem_of(offer, began, at) or (self._once and number in seen):
+                offer = offer_of(number)
+                if offer is None or offer[1] >= at or offer[0] <= began:
                     unmet[number] = offer
-                seen.add(number)
+            if self._once:
+                numbers = wanted[0::_WIDTH]
+                unmet |= {one: facts.get(one) for one, n in Counter(numbers).items() if n > 1}
         return unmet
 
     def _thin_out(self) -> None:

@@ -21,9 +21,9 @@ def stream_key(aggregate: str, *natural_key: str) -> bytes:
 
 
 def entry_stream_key(tenant: str, entry_id: str) -> bytes:
-    """Return the 16 bytes of an entry's stream; ``entry_id`` as 32 hexadecimal digits."""
+    """Return the 16 bytes of an entry's stream; ``entry_id`` spelt with dashes."""
     hashed = _entries_of(tenant).copy()
-    hashed.update(f'"{dashed(entry_id)}"]'.encode())
+    hashed.update(f'"{entry_id}"]'.encode())
     return _uuid5(hashed.digest())
 
 

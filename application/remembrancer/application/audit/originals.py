@@ -8,6 +8,7 @@ from uuid import UUID
 
 from remembrancer.application.audit.facts import Facts
 from remembrancer.application.audit.finding import Finding, Findings, Invariant
+from remembrancer.application.audit.joined import Fact
 from remembrancer.application.ports.audit_source import RawErased, RawOriginal, RawSession
 
 ORIGINALS = Invariant(
@@ -68,14 +69,14 @@ def read_sessions(rows: Iterable[RawSession], facts: Facts) -> int:
     count = 0
     for row in rows:
         count += 1
-        facts.selections.want(session_record(row), 0, END_OF_LOG)
+        facts.selections.want(session_fact(row), 0, END_OF_LOG)
     return count
 
 
-def session_record(row: RawSession) -> str:
-    """Spell a row as the log's side spells a selection."""
+def session_fact(row: RawSession) -> Fact:
+    """Return what the log's side offers for a selection."""
     selection_id, tenant, owner, session = row
-    return f"{selection_id.hex()}\x1f{tenant}\x1f{owner}\x1f{session}"
+    return selection_id.hex(), tenant, owner, session
 
 
 def _report_text(row: RawOriginal, findings: Findings) -> None:

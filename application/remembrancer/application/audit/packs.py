@@ -54,7 +54,7 @@ class PackCheck:
 
     def __call__(self, place: Place, selection: State, pack: State) -> None:
         """Check one pack of ``selection``; both are states that were read from the log."""
-        if pack["format_version"] != FORMAT_VERSION:
+        if pack.format_version != FORMAT_VERSION:
             self.counts.unknown_format += 1
             return
         try:
@@ -65,10 +65,10 @@ class PackCheck:
             place.report(PACK, "readable originals and items", "damaged ones")
 
     def _check(self, place: Place, selection: State, pack: State) -> None:
-        included: list[str] = pack["included"]
+        included: list[str] = pack.included
         shown = set(included)
-        quoted = [one for one in selection["entries"] if one["entry_id"] in shown]
-        wanted = [(EntryId(UUID(one["entry_id"])), one["version"]) for one in quoted]
+        quoted = [one for one in selection.entries if one.entry_id in shown]
+        wanted = [(EntryId(UUID(one.entry_id)), one.version) for one in quoted]
         originals = self._source.versions(wanted) if wanted else {}
         items = self._items(place, pack, none_included=len(quoted) == len(included))
         if items is None or len(originals) < len(wanted):
@@ -76,23 +76,23 @@ class PackCheck:
             return
         texts = [originals[key] for key in wanted]
         if any(
-            not hmac.compare_digest(original_digest(one.salt, one.text), committed["digest"])
+            not hmac.compare_digest(original_digest(one.salt, one.text), committed.digest)
             for one, committed in zip(texts, quoted, strict=True)
         ):
             place.report(PACK, "the texts that were selected", "another text")
             return
         self.counts.recomputed += 1
         found = _recomputed(selection, pack, items, texts)
-        if found != pack["digest"]:
-            place.report(PACK, str(pack["digest"]), found)
+        if found != pack.digest:
+            place.report(PACK, str(pack.digest), found)
 
     def _items(self, place: Place, pack: State, *, none_included: bool) -> bytes | None:
-        stream, number = UUID(bytes=place.stream), pack["number"]
+        stream, number = UUID(bytes=place.stream), pack.number
         items = self._source.session_items(stream, number=number)
         key = self._source.session_key(stream)
         if items is None or key is None:
             return _NO_ITEMS if none_included else None
-        if not hmac.compare_digest(items_digest(key, items), pack["items_digest"]):
+        if not hmac.compare_digest(items_digest(key, items), pack.items_digest):
             place.report(PACK, "the host's items of the recorded digest", "others")
             return None
         return items
@@ -100,36 +100,36 @@ class PackCheck:
 
 def _recomputed(selection: State, pack: State, items: bytes, texts: list[Original]) -> str:
     """Return the digest of the pack's text, put together anew."""
-    omitted = [(one, reason) for one, reason in pack["omitted"]]
+    omitted = [(one, reason) for one, reason in pack.omitted]
     try:
         given: list[Any] = json.loads(items)
         text = reassemble(
             [ContextItem.parse(one) for one in given],
             [quotation_of(one) for one in texts],
-            label=pack["label"],
-            included=pack["included"],
+            label=pack.label,
+            included=pack.included,
         )
     except (RefusedError, TypeError, ValueError):
         return "no digest: the host's items can't be read"
     return pack_digest(
         selection=_selection(selection),
         text=text,
-        included=pack["included"],
+        included=pack.included,
         omitted=omitted,
-        token_budget=pack["token_budget"],
-        tokens=pack["tokens"],
-        token_counter=pack["token_counter"],
+        token_budget=pack.token_budget,
+        tokens=pack.tokens,
+        token_counter=pack.token_counter,
     )
 
 
 def _selection(state: State) -> Selection:
     """Return as much of a selection as a pack's digest is made of."""
     return Selection(
-        tenant=state["tenant"],
-        owner=state["owner"],
-        principal=state["principal"],
-        session=state["session"],
-        stage=state["stage"],
+        tenant=state.tenant,
+        owner=state.owner,
+        principal=state.principal,
+        session=state.session,
+        stage=state.stage,
         kind=RecallKind.DELIBERATE,
         entries=(),
         mode=RecallMode.LISTED,

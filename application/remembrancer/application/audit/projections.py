@@ -7,6 +7,7 @@ from uuid import UUID
 
 from remembrancer.application.audit.facts import Facts
 from remembrancer.application.audit.finding import Finding, Findings, Invariant
+from remembrancer.application.audit.joined import Fact
 from remembrancer.application.audit.originals import END_OF_LOG
 from remembrancer.application.ports.audit_source import (
     AuditSource,
@@ -85,7 +86,7 @@ def read_vectors(source: AuditSource, facts: Facts, findings: Findings) -> int:
             if key not in kept:
                 _report_stray(number, key, tenant, owner, findings)
             elif number in bought:
-                facts.batches.want(f"{tenant}\x1f{owner}\x1f{bought[number]}", 0, END_OF_LOG)
+                facts.batches.want(_batch(tenant, owner, bought[number]), 0, END_OF_LOG)
     return count
 
 
@@ -97,7 +98,7 @@ def report_unbought(source: AuditSource, facts: Facts, findings: Findings) -> No
     digests = {space.number: space.tuple_digest for space in source.spaces()}
     named = set[int]()
     for number, _, tenant, owner in source.vectors():
-        record = hash(f"{tenant}\x1f{owner}\x1f{digests.get(number)}")
+        record = hash(_batch(tenant, owner, digests.get(number)))
         if record in unmet and record not in named:
             named.add(record)
             findings.add(
@@ -112,6 +113,10 @@ def report_unbought(source: AuditSource, facts: Facts, findings: Findings) -> No
                     owner=owner,
                 )
             )
+
+
+def _batch(tenant: str | None, owner: str | None, digest: str | None) -> Fact:
+    return tenant or "", owner or "", digest or ""
 
 
 def _batches(vectors: Iterator[RawVector]) -> Iterator[list[RawVector]]:

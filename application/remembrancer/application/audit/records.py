@@ -5,18 +5,17 @@ from collections.abc import Iterable
 from remembrancer.application.audit.facts import Facts
 from remembrancer.application.audit.finding import AuditScope, Finding, Findings
 from remembrancer.application.audit.joined import Share
-from remembrancer.application.audit.reading import Decode, StateReader
+from remembrancer.application.audit.reading import StateReader
 from remembrancer.application.audit.relations import check_relations
 from remembrancer.application.audit.walk import Walk
 from remembrancer.application.ports.audit_source import RawEvent
-from remembrancer.domain.canonical_json import parse_canonical_json
 
 
 def audit_records(
     events: Iterable[RawEvent],
     *,
     scope: AuditScope | None = None,
-    decode: Decode = parse_canonical_json,
+    reader: StateReader | None = None,
 ) -> list[Finding]:
     """Return what is wrong with ``events``, given in any order, by the log alone.
 
@@ -24,7 +23,7 @@ def audit_records(
     """
     findings = Findings(scope or AuditScope())
     rows = sorted(events, key=lambda event: (event[1], event[2]))
-    facts = Facts(Share())
-    Walk(findings, facts, StateReader(decode)).read(rows)
-    check_relations(facts, findings, lambda: rows, decode)
+    facts, judge = Facts(Share()), reader or StateReader()
+    Walk(findings, facts, judge).read(rows)
+    check_relations(facts, findings, lambda: rows, judge)
     return findings.kept

@@ -12,12 +12,13 @@ from remembrancer.application.audit.joined import (
     EARLIER,
     LATER,
     TWICE,
+    Fact,
     Joined,
     Offer,
     Share,
     problem_of,
 )
-from remembrancer.application.audit.reading import Decode, StateReader
+from remembrancer.application.audit.reading import StateReader
 from remembrancer.application.audit.selections import SELECTED_VERSIONS
 from remembrancer.application.audit.walk import Walk
 from remembrancer.application.ports.audit_source import RawEvent
@@ -43,7 +44,7 @@ def check_relations(
     facts: Facts,
     findings: Findings,
     again: Callable[[], Iterable[RawEvent]],
-    decode: Decode,
+    reader: StateReader,
 ) -> None:
     """Compare what one reading collected; name what is unmet by reading ``again``."""
     versions, preparations = facts.versions.unmet(), facts.preparations.unmet()
@@ -51,7 +52,7 @@ def check_relations(
         return
     mute = Findings(findings.scope, is_mute=True)
     naming = Facts(Share.nothing())
-    walk = Walk(mute, naming, StateReader(decode))
+    walk = Walk(mute, naming, reader)
     naming.versions = _Naming(
         versions, _SELECTED, findings, walk.place, SELECTED_VERSIONS, "versions remembered before"
     )
@@ -83,12 +84,12 @@ class _Naming(Joined):
         self._seen: set[int] = set()
 
     @override
-    def offer(self, record: str, began: int, done: int) -> None:
+    def offer(self, fact: Fact, began: int, done: int) -> None:
         pass
 
     @override
-    def want(self, record: str, began: int, at: int) -> None:
-        number = hash(record)
+    def want(self, fact: Fact, began: int, at: int) -> None:
+        number = hash(fact)
         if number not in self._unmet:
             return
         problem = problem_of(self._unmet[number], began, at)

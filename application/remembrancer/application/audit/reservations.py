@@ -9,7 +9,7 @@ from uuid import UUID
 from remembrancer.application.audit.facts import BOUGHT_MAX, Facts, microseconds
 from remembrancer.application.audit.finding import Invariant, Place
 from remembrancer.application.audit.natural_key import stream_key
-from remembrancer.application.audit.reading import AT, State
+from remembrancer.application.audit.reading import State
 from remembrancer.domain.bounds import LEASE_S, MECHANISM_VERSION, PENDING_QUERIES_MAX
 from remembrancer.domain.money import QUANTA_MAX, UtcDay
 from remembrancer.domain.reservation import (
@@ -137,19 +137,19 @@ class LedgerRules:
     def begin(self, topic: str, state: State) -> bytes | None:
         """Take in the first event; return the id its stream must have, None if it begins none."""
         place = self._place
-        place.tenant, place.owner = state["tenant"], state["owner"]
+        place.tenant, place.owner = state.tenant, state.owner
         self._who = f"{place.tenant}\x1f{place.owner}"
         if topic != ADMITTED:
             place.report(BEGINNING, "the stream begins with ReservationAdmitted", topic)
         if self._facts.snapshots is not None:
-            self._copied = self._facts.snapshots.version_of(state["tenant"], state["owner"])
+            self._copied = self._facts.snapshots.version_of(state.tenant, state.owner)
         self.take(topic, state)
-        return stream_key("reservation_ledger", state["tenant"], state["owner"])
+        return stream_key("reservation_ledger", state.tenant, state.owner)
 
     def take(self, topic: str, state: State) -> None:
         """Take in an event."""
         place = self._place
-        if state["tenant"] != place.tenant or state["owner"] != place.owner:
+        if state.tenant != place.tenant or state.owner != place.owner:
             place.report(BEGINNING, "an event of this tenant and owner", "another's")
         if topic == ADMITTED:
             self._admit(state)
@@ -162,7 +162,7 @@ class LedgerRules:
         else:
             place.report(BEGINNING, "an event of a ledger", topic)
         if place.version == self._copied:
-            self._compare_copy(state[AT])
+            self._compare_copy(state.timestamp)
 
     def finish(self) -> None:
         """The stream has ended."""
@@ -192,33 +192,33 @@ class LedgerRules:
     # -- One event each ----------------------------------------------------
 
     def _admit(self, state: State) -> None:
-        place, at = self._place, state[AT]
-        day, kind = state["day"], state.get("kind", _INDEXING)
+        place, at = self._place, state.timestamp
+        day, kind = state.day, state.kind or _INDEXING
         self._check_expired(at)
         self._check_terms(state, at, kind)
         if kind == _QUERY and self._queries >= PENDING_QUERIES_MAX:
             place.report(ONE_PENDING, "no other pending query", f"{self._queries} pending")
-        reserved, reservation = state["reserved_quanta"], state["reservation_id"]
+        reserved, reservation = state.reserved_quanta, state.reservation_id
         used = self._days.get(day)
         if used is None:
             used = self._days[day] = [0, 0, 0]
         self._check_room(state, used)
         if reservation in self.pending:
             place.report(BEGINNING, "an id of its own", "one that is pending")
-        expires_at = at + timedelta(seconds=state["lease_s"])
+        expires_at = at + timedelta(seconds=state.lease_s)
         self.pending[reservation] = Pending(
             kind,
             day,
             reserved,
             expires_at,
             place.position,
-            state["configuration_digest"],
-            state["embedding_tuple_digest"],
-            state["request_digest"],
+            state.configuration_digest,
+            state.embedding_tuple_digest,
+            state.request_digest,
             at,
         )
         if len(self._facts.bought) < BOUGHT_MAX:
-            self._facts.bought.add(state["embedding_tuple_digest"])
+            self._facts.bought.add(state.embedding_tuple_digest)
         self._leases[reservation] = expires_at
         self._queries += kind == _QUERY
         used[0] += reserved
@@ -230,22 +230,22 @@ class LedgerRules:
             self._forget(before)
         who = f"{self._who}\x1f{reservation}"
         self._facts.admissions.expect(
-            f"{who}\x1f{kind}\x1f{state['request_digest']}\x1f{day}\x1f{microseconds(at)}"
+            f"{who}\x1f{kind}\x1f{state.request_digest}\x1f{day}\x1f{microseconds(at)}"
             f"\x1f{microseconds(expires_at)}\x1f{reserved}\x1f{place.version}"
-            f"\x1f{state['ceiling_quanta']}\x1f{state['ceiling_requests']}"
+            f"\x1f{state.ceiling_quanta}\x1f{state.ceiling_requests}"
         )
         self._facts.outcomes.expect(f"{who}\x1f{_PENDING}\x1f{reserved}\x1fNone")
 
     def _settle(self, state: State) -> None:
-        place, at = self._place, state[AT]
-        reservation, charged = state["reservation_id"], state["charged_quanta"]
-        reserved = state["reserved_quanta"]
+        place, at = self._place, state.timestamp
+        reservation, charged = state.reservation_id, state.charged_quanta
+        reserved = state.reserved_quanta
         known = self._ended(reservation)
         if known is None:
             place.report(SETTLEMENT, "a pending reservation", "none of this id")
         else:
-            if state["day"] != known.day:
-                place.report(LEASE, f"the day of admission, {known.day}", state["day"])
+            if state.day != known.day:
+                place.report(LEASE, f"the day of admission, {known.day}", state.day)
             if reserved != known.reserved_quanta:
                 place.report(SETTLEMENT, f"{known.reserved_quanta} were reserved", str(reserved))
             if at >= known.expires_at:
@@ -258,29 +258,29 @@ class LedgerRules:
         most = reserved if known is None else known.reserved_quanta
         if not 1 <= charged <= most:
             place.report(SETTLEMENT, f"a charge of 1 to {most}", str(charged))
-        if state["usage_tokens"] < 1:
-            place.report(SETTLEMENT, "a usage of 1 or more", str(state["usage_tokens"]))
-        self._change(state["day"], charged - reserved)
+        if state.usage_tokens < 1:
+            place.report(SETTLEMENT, "a usage of 1 or more", str(state.usage_tokens))
+        self._change(state.day, charged - reserved)
         who = f"{self._who}\x1f{reservation}"
         outcomes = self._facts.outcomes
         outcomes.find(f"{who}\x1f{_PENDING}\x1f{reserved}\x1fNone")
         outcomes.expect(
-            f"{who}\x1f{ReservationState.SETTLED.value}\x1f{charged}\x1f{state['usage_tokens']}"
+            f"{who}\x1f{ReservationState.SETTLED.value}\x1f{charged}\x1f{state.usage_tokens}"
         )
 
     def _give_up(self, state: State) -> None:
-        place, at = self._place, state[AT]
+        place, at = self._place, state.timestamp
         reservation, charged, reason = (
-            state["reservation_id"],
-            state["charged_quanta"],
-            state["reason"],
+            state.reservation_id,
+            state.charged_quanta,
+            state.reason,
         )
         known = self._ended(reservation)
         if known is None:
             place.report(UNKNOWN, "a pending reservation", "none of this id")
         else:
-            if state["day"] != known.day:
-                place.report(LEASE, f"the day of admission, {known.day}", state["day"])
+            if state.day != known.day:
+                place.report(LEASE, f"the day of admission, {known.day}", state.day)
             if charged != known.reserved_quanta:
                 place.report(
                     UNKNOWN, f"the complete charge of {known.reserved_quanta}", str(charged)
@@ -293,7 +293,7 @@ class LedgerRules:
                 )
         if reason not in _REASONS:
             place.report(UNKNOWN, "a known reason", "another")
-        self._unknown.append(hash((reservation, state["day"], charged)))
+        self._unknown.append(hash((reservation, state.day, charged)))
         who = f"{self._who}\x1f{reservation}"
         facts = self._facts
         facts.outcomes.find(f"{who}\x1f{_PENDING}\x1f{charged}\x1fNone")
@@ -302,17 +302,17 @@ class LedgerRules:
 
     def _reconcile(self, state: State) -> None:
         place = self._place
-        reservation, charged = state["reservation_id"], state["charged_quanta"]
-        unknown = state["unknown_quanta"]
-        self._check_expired(state[AT])
+        reservation, charged = state.reservation_id, state.charged_quanta
+        unknown = state.unknown_quanta
+        self._check_expired(state.timestamp)
         if reservation in self.pending:
             place.report(RECONCILED, "an unknown reservation", "one that is pending")
-        if not 0 <= state["stated_quanta"] <= charged < unknown:
+        if not 0 <= state.stated_quanta <= charged < unknown:
             place.report(
-                RECONCILED, f"a charge of {state['stated_quanta']} to {unknown - 1}", str(charged)
+                RECONCILED, f"a charge of {state.stated_quanta} to {unknown - 1}", str(charged)
             )
-        self._reconciled.extend((hash((reservation, state["day"], unknown)), place.version))
-        self._change(state["day"], charged - unknown)
+        self._reconciled.extend((hash((reservation, state.day, unknown)), place.version))
+        self._change(state.day, charged - unknown)
         who = f"{self._who}\x1f{reservation}"
         outcomes = self._facts.outcomes
         outcomes.find(f"{who}\x1f{ReservationState.UNKNOWN.value}\x1f{unknown}\x1fNone")
@@ -334,38 +334,38 @@ class LedgerRules:
             )
 
     def _check_terms(self, state: State, at: datetime, kind: str) -> None:
-        place, lease_s = self._place, state["lease_s"]
-        if state["day"] != at.date().isoformat():
-            place.report(LEASE, f"the day {at.date().isoformat()}", state["day"])
-        if state["mechanism_version"] == MECHANISM_VERSION and lease_s != LEASE_S:
+        place, lease_s = self._place, state.lease_s
+        if state.day != at.date().isoformat():
+            place.report(LEASE, f"the day {at.date().isoformat()}", state.day)
+        if state.mechanism_version == MECHANISM_VERSION and lease_s != LEASE_S:
             place.report(LEASE, f"a lease of {LEASE_S} s", f"{lease_s} s")
         if kind == _QUERY:
-            if state.get("deadline") != at + timedelta(seconds=lease_s):
+            if state.deadline != at + timedelta(seconds=lease_s):
                 place.report(LEASE, "a deadline at the end of the lease", "another, or none")
-        elif "kind" in state or "deadline" in state:
+        elif state.kind is not None or state.deadline is not None:
             place.report(LEASE, "neither kind nor deadline", "one of them")
 
     def _check_room(self, state: State, used: list[int]) -> None:
-        place, reserved = self._place, state["reserved_quanta"]
+        place, reserved = self._place, state.reserved_quanta
         quanta, requests, _ = used
-        if (state["day_quanta_before"], state["day_requests_before"]) != (quanta, requests):
+        if (state.day_quanta_before, state.day_requests_before) != (quanta, requests):
             place.report(
                 TOTALS,
                 f"{quanta} quanta and {requests} requests before it",
-                f"{state['day_quanta_before']} and {state['day_requests_before']}",
+                f"{state.day_quanta_before} and {state.day_requests_before}",
             )
         if not 1 <= reserved <= QUANTA_MAX:
             place.report(CEILINGS, f"a charge of 1 to {QUANTA_MAX}", str(reserved))
-        if quanta + reserved > state["ceiling_quanta"]:
+        if quanta + reserved > state.ceiling_quanta:
             place.report(
                 CEILINGS,
-                f"at most {state['ceiling_quanta']} quanta on {state['day']}",
+                f"at most {state.ceiling_quanta} quanta on {state.day}",
                 str(quanta + reserved),
             )
-        if requests + 1 > state["ceiling_requests"]:
+        if requests + 1 > state.ceiling_requests:
             place.report(
                 CEILINGS,
-                f"at most {state['ceiling_requests']} requests on {state['day']}",
+                f"at most {state.ceiling_requests} requests on {state.day}",
                 str(requests + 1),
             )
 
@@ -423,11 +423,16 @@ class LedgerRules:
         place = self._place
         if known.kind == _QUERY:
             self._facts.preparations.offer(
-                f"{self._who}\x1f{state['reservation_id']}\x1f{known.configuration_digest}",
+                (
+                    *(state.tenant, state.owner, state.reservation_id),
+                    known.configuration_digest,
+                ),
                 known.position,
                 place.position,
             )
         else:
             self._facts.batches.offer(
-                f"{self._who}\x1f{known.embedding_tuple_digest}", known.position, place.position
+                (state.tenant, state.owner, known.embedding_tuple_digest),
+                known.position,
+                place.position,
             )

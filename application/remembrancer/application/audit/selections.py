@@ -72,13 +72,13 @@ class SelectionRules:
         if topic != ENTRIES_SELECTED:
             place.report(SELECTION_FIRST, "the stream begins with L3EntriesSelected", topic)
             return None
-        place.tenant, place.owner = state["tenant"], state["owner"]
+        place.tenant, place.owner = state.tenant, state.owner
         self.selection = state
         self._select(state)
-        natural_key = (state["tenant"], state["session"], state["stage"])
+        natural_key = (state.tenant, state.session, state.stage)
         key = stream_key("l3_selection", *natural_key)
         self._facts.selections.offer(
-            f"{key.hex()}\x1f{state['tenant']}\x1f{state['owner']}\x1f{state['session']}",
+            (key.hex(), state.tenant, state.owner, state.session),
             place.position,
             place.position,
         )
@@ -96,48 +96,42 @@ class SelectionRules:
         """The stream has ended."""
 
     def _select(self, state: State) -> None:
-        place, entries = self._place, state["entries"]
-        versions, tenant = self._facts.versions, state["tenant"]
-        position = place.position
-        self._ids = [one["entry_id"] for one in entries]
+        place, entries = self._place, state.entries
+        want, tenant, position = self._facts.versions.want, state.tenant, place.position
+        self._ids = [one.entry_id for one in entries]
         for one in entries:
-            versions.want(
-                f"{tenant}\x1f{one['entry_id'].replace('-', '')}\x1f{one['version']}"
-                f"\x1f{one['digest']}",
-                0,
-                position,
-            )
-        if len(set(self._ids)) != len(entries) or not len(entries) <= state["k"]:
+            want((tenant, one.entry_id, one.version, one.digest), 0, position)
+        if len(set(self._ids)) != len(entries) or not len(entries) <= state.k:
             place.report(
-                SELECTED, f"at most {state['k']} entries, each once", f"{len(entries)} entries"
+                SELECTED, f"at most {state.k} entries, each once", f"{len(entries)} entries"
             )
-        if state["kind"] not in _KINDS or state["mode"] not in _MODES:
+        if state.kind not in _KINDS or state.mode not in _MODES:
             place.report(SELECTED, "a known kind and mode", "another")
         self._check_left_out(state)
 
     def _check_left_out(self, state: State) -> None:
-        runs: list[list[Any]] = state["left_out"]
+        runs: list[list[Any]] = state.left_out
         named = sum(ids.count(" ") + 1 for _, ids in runs)
-        if not named <= LEFT_OUT_MAX or named > state["left_out_count"]:
+        if not named <= LEFT_OUT_MAX or named > state.left_out_count:
             self._place.report(
                 SELECTED,
                 f"at most {LEFT_OUT_MAX} of what was left out, counted",
-                f"{named} of {state['left_out_count']}",
+                f"{named} of {state.left_out_count}",
             )
         if not _LEFT_OUT.issuperset(reason for reason, _ in runs):
             self._place.report(SELECTED, "known reasons for what was left out", "another")
 
     def _assemble(self, state: State) -> None:
         place = self._place
-        if state["number"] != self.packs:
-            place.report(SELECTION_FIRST, f"pack {self.packs}", f"pack {state['number']}")
-        if not 0 <= state["tokens"] <= state["token_budget"]:
-            place.report(BUDGET, f"at most {state['token_budget']} tokens", str(state["tokens"]))
-        digest = state["digest"]
+        if state.number != self.packs:
+            place.report(SELECTION_FIRST, f"pack {self.packs}", f"pack {state.number}")
+        if not 0 <= state.tokens <= state.token_budget:
+            place.report(BUDGET, f"at most {state.token_budget} tokens", str(state.tokens))
+        digest = state.digest
         if _DIGEST.fullmatch(digest) is None or digest == self._last_digest:
             place.report(BUDGET, "a digest other than the last pack's", "the same, or none")
         self._last_digest = digest
-        self._check_included(state["included"], state["omitted"])
+        self._check_included(state.included, state.omitted)
         if self._facts.packs is not None:
             self._facts.packs(place, self.selection, state)
 

@@ -19,7 +19,7 @@ from remembrancer.application.audit.generations import (
     WITHDRAWN,
     CacheRules,
 )
-from remembrancer.application.audit.reading import AT, State, StateReader
+from remembrancer.application.audit.reading import State, StateReader
 from remembrancer.application.audit.reservations import (
     ADMITTED,
     BECAME_UNKNOWN,
@@ -181,7 +181,7 @@ class Walk:
             place.report(CANONICAL, "the state of its event", problem)
             self._leave()
             return
-        at = state[AT]
+        at = state.timestamp
         if place.at is not None and at < place.at:
             place.report(FORWARD, f"{place.at.isoformat()} or later", at.isoformat())
         place.at = at
@@ -203,8 +203,8 @@ class Walk:
         if expected != place.stream:
             place.report(STREAM_IDS, str(UUID(bytes=expected)), str(UUID(bytes=place.stream)))
         begun = _AGGREGATES.get(topic)
-        if begun is not None and state["originator_topic"] != begun:
-            place.report(STREAM_IDS, begun, str(state["originator_topic"])[:200])
+        if begun is not None and state.originator_topic != begun:
+            place.report(STREAM_IDS, begun, str(state.originator_topic)[:200])
         self._rules = rules
 
     def _leave(self) -> None:
