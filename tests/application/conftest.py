@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.application.agreement import assert_agreement
+from tests.application.far_house import FarHouse, open_far_house
 from tests.application.house import BACKENDS, House, open_house
 
 
@@ -21,3 +22,14 @@ def house(path: Path | None) -> Iterator[House]:
         yield house
 
         assert_agreement(house.store, all_have_vectors=False)
+
+
+@pytest.fixture
+def far(path: Path | None, tmp_path: Path) -> Iterator[FarHouse]:
+    """Open a memory whose vectors are in Qdrant, and see at the end that all agree."""
+    with open_far_house(path, tmp_path) as house:
+        yield house
+
+        house.way.open()
+        house.memory.project()
+        assert_agreement(house.agreeing(), all_have_vectors=False)

@@ -70,7 +70,7 @@ class Projection:
         self._outbox = outbox
         self._points = points
         self._transactions = transactions
-        self._holder = str(randomness.uuid())
+        self._randomness = randomness
         self._prepared: set[int] = set()
 
     def __call__(
@@ -81,21 +81,23 @@ class Projection:
     ) -> Projected:
         """Carry all there is, and return how it stands then.
 
-        Asked between batches, ``go_on`` may end it early.
+        Asked between batches, ``go_on`` may end it early.  What another carries at present, in
+        this process or elsewhere, is left to it: see :attr:`Projected.busy`.
 
         Raises:
             StoreUnavailableError: the index doesn't answer; what was acknowledged is recorded.
         """
+        holder = str(self._randomness.uuid())
         with self._transactions.over_all_tenants():
             busy = False
             for index in self._elsewhere():
-                if not self._outbox.claim(index, self._holder, lease_s=LEASE_S):
+                if not self._outbox.claim(index, holder, lease_s=LEASE_S):
                     busy = busy or index.state is IndexState.ACTIVE
                     continue
                 try:
-                    self._carry(index, progress, go_on)
+                    self._carry(index, holder, progress, go_on)
                 finally:
-                    self._outbox.release(index, self._holder)
+                    self._outbox.release(index, holder)
             return self._standing(busy=busy)
 
     def standing(self) -> Projected:
@@ -144,12 +146,17 @@ class Projection:
         )
 
     def _carry(
-        self, index: VectorIndex, progress: Progress | None, go_on: Callable[[], bool]
+        self,
+        index: VectorIndex,
+        holder: str,
+        progress: Progress | None,
+        go_on: Callable[[], bool],
     ) -> None:
+        index = self._as_it_is(index)
         self._carry_erasures(index)
         while _is_active(index) and go_on():
             records = self._log.follow(after_position=index.position, limit=EVENTS_AT_ONCE)
-            if not records or not self._outbox.claim(index, self._holder, lease_s=LEASE_S):
+            if not records or not self._outbox.claim(index, holder, lease_s=LEASE_S):
                 return
             self._prepare(index)
             entry_ids, erased = touched(record.event for record in records)
@@ -160,6 +167,10 @@ class Projection:
             if progress is not None:
                 progress(index.position, self._log.position())
             self._carry_erasures(index)
+
+    def _as_it_is(self, index: VectorIndex) -> VectorIndex:
+        """Return the index as the one before has left it, who carried until the claim was free."""
+        return next((one for one in self._indexes.all() if one.number == index.number), index)
 
     def _carry_erasures(self, index: VectorIndex) -> None:
         while waiting := self._outbox.erasures(index, limit=ERASURES_AT_ONCE):
