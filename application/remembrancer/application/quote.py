@@ -70,7 +70,7 @@ def quotation_of(original: Original) -> Quotation:
             scope=original.scope,
             kind=original.kind,
             sensitivity=original.sensitivity.value,
-            source=_source(original),
+            source=source_of(original.metadata),
         ),
         text=original.text,
     )
@@ -91,8 +91,8 @@ def _gone(selected: SelectedEntry, reason: str) -> Quotation:
     )
 
 
-def _source(original: Original) -> str:
-    metadata = original.metadata
+def source_of(metadata: Mapping[str, str]) -> str:
+    """Return where an original comes from, as its metadata tells it."""
     source = metadata.get("source") or metadata.get("path") or ""
     heading = metadata.get("heading")
     return f"{source}#{heading}" if source and heading else source

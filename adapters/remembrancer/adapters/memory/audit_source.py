@@ -4,6 +4,7 @@ Looks into its sister adapters' dictionaries: what they answer through their por
 interpreted, and an audit wants it as it is.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -27,10 +28,10 @@ from remembrancer.application.ports.audit_source import (
     RawSession,
     RawSnapshot,
     RawSpace,
+    RawText,
     RawVector,
     StoreFault,
 )
-from remembrancer.application.ports.entry_vault import Original
 from remembrancer.domain.identity import EntryId
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -107,10 +108,15 @@ class MemoryAuditSource(AuditSource):
                 )
 
     @override
-    def versions(
-        self, wanted: Sequence[tuple[EntryId, int]]
-    ) -> dict[tuple[EntryId, int], Original]:
-        return self._vault.versions(wanted)
+    def texts(self, wanted: Sequence[tuple[bytes, int]]) -> list[RawText]:
+        asked = [(EntryId(UUID(bytes=entry_id)), version) for entry_id, version in wanted]
+        return [
+            (
+                *(one.entry_id.bytes, one.version, one.scope, one.kind, one.sensitivity.value),
+                *(bytes.fromhex(one.digest), json.dumps(dict(one.metadata)), one.text),
+            )
+            for one in self._vault.versions(asked).values()
+        ]
 
     @override
     def erased(self) -> Iterator[RawErased]:
@@ -172,12 +178,9 @@ class MemoryAuditSource(AuditSource):
             yield selection_id.bytes, kept.tenant, kept.owner, kept.session
 
     @override
-    def session_key(self, selection_id: UUID) -> bytes | None:
-        return self._sessions.key(selection_id)
-
-    @override
-    def session_items(self, selection_id: UUID, *, number: int) -> bytes | None:
-        return self._sessions.items(selection_id, number=number)
+    def session(self, selection_id: bytes, *, number: int) -> tuple[bytes | None, bytes | None]:
+        selection = UUID(bytes=selection_id)
+        return self._sessions.key(selection), self._sessions.items(selection, number=number)
 
     @override
     def changed_meanwhile(self) -> bool:

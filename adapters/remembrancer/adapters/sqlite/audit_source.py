@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from remembrancer.adapters.sqlite import schema
 from remembrancer.adapters.sqlite.audit_file import AuditFile, open_for_audit
-from remembrancer.adapters.sqlite.original_row import to_original
 from remembrancer.adapters.sqlite.translation import translating
+from remembrancer.application.audit.natural_key import version_key
 from remembrancer.application.ports.audit_source import (
     AuditSource,
     LogExtent,
@@ -24,12 +24,11 @@ from remembrancer.application.ports.audit_source import (
     RawSession,
     RawSnapshot,
     RawSpace,
+    RawText,
     RawVector,
     StoreFault,
 )
-from remembrancer.application.ports.entry_vault import Original
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
-from remembrancer.domain.identity import EntryId, version_id
 
 _EVENTS: Final = (
     "SELECT notification_id, originator_id, originator_version, topic, state, predecessor_hash,"
@@ -52,7 +51,11 @@ _ORIGINALS: Final = (
     " LEFT JOIN owned_scope ON owned_scope.number = original.owned_scope"
     " WHERE original.index_id IS NOT NULL"
 )
-_BY_INDEX_ID: Final = "SELECT * FROM kept_original WHERE index_id IN (SELECT value FROM carray(?))"
+_TEXTS: Final = (
+    "SELECT entry_id, version, scope, kind, sensitivity, digest, metadata, text FROM original"
+    " JOIN owned_scope ON owned_scope.number = original.owned_scope"
+    " WHERE index_id IN (SELECT value FROM carray(?))"
+)
 _KEPT: Final = "SELECT index_id FROM original WHERE index_id IN (SELECT value FROM carray(?))"
 _RECEIPTS: Final = (
     "SELECT tenant, owner, reservation_id, kind, request_digest, state, day, admitted_at,"
@@ -73,8 +76,10 @@ _VECTORS: Final = (
 _SESSIONS: Final = (
     "SELECT selection_id, tenant, owner, session FROM session_key WHERE selection_id IS NOT NULL"
 )
-_KEY: Final = "SELECT key FROM session_key WHERE selection_id = ?"
-_ITEMS: Final = "SELECT items FROM session_items WHERE selection_id = ? AND number = ?"
+_SESSION: Final = (
+    "SELECT (SELECT key FROM session_key WHERE selection_id = ?1),"
+    " (SELECT items FROM session_items WHERE selection_id = ?1 AND number = ?2)"
+)
 
 _CHECKS: Final = {
     # Its indexes only help to find things; the one that the reading goes by is compared with it.
@@ -155,13 +160,15 @@ class SqliteAuditSource(AuditSource):
         return self._rows(_ORIGINALS)
 
     @override
-    def versions(
-        self, wanted: Sequence[tuple[EntryId, int]]
-    ) -> dict[tuple[EntryId, int], Original]:
-        kept = self._by_index_id([entry_id for entry_id, _ in wanted])
-        older = [version_id(*key) for key in wanted if key not in kept and key[1] >= 1]
-        kept |= self._by_index_id(older)
-        return {key: kept[key] for key in wanted if key in kept}
+    def texts(self, wanted: Sequence[tuple[bytes, int]]) -> list[RawText]:
+        if not wanted:
+            return []  # carray takes no empty array.
+        # Current versions stand under their entry's id, superseded ones under their own.
+        places = tuple(place for key in wanted for place in (key[0], version_key(*key)))
+        asked = set(wanted)
+        with translating(store=self.name):
+            rows: Any = self._connection.execute(_TEXTS, (apsw.carray(places),)).fetchall()
+        return [row for row in rows if row[:2] in asked]
 
     @override
     def erased(self) -> Iterator[RawErased]:
@@ -213,12 +220,10 @@ class SqliteAuditSource(AuditSource):
         return self._rows(_SESSIONS)
 
     @override
-    def session_key(self, selection_id: UUID) -> bytes | None:
-        return self._one(_KEY, (selection_id.bytes,))
-
-    @override
-    def session_items(self, selection_id: UUID, *, number: int) -> bytes | None:
-        return self._one(_ITEMS, (selection_id.bytes, number))
+    def session(self, selection_id: bytes, *, number: int) -> tuple[bytes | None, bytes | None]:
+        with translating(store=self.name):
+            [(key, items)] = self._connection.execute(_SESSION, (selection_id, number))
+        return key, items
 
     @override
     def changed_meanwhile(self) -> bool:
@@ -227,18 +232,6 @@ class SqliteAuditSource(AuditSource):
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
         with translating(store=self.name):
             yield from self._connection.execute(statement, values)
-
-    def _one(self, statement: str, values: tuple[Any, ...]) -> bytes | None:
-        row = next(self._rows(statement, values), None)
-        return None if row is None else row[0]
-
-    def _by_index_id(self, index_ids: Sequence[EntryId]) -> dict[tuple[EntryId, int], Original]:
-        if not index_ids:
-            return {}
-        known = {one.bytes: one for one in index_ids}
-        rows = self._rows(_BY_INDEX_ID, (apsw.carray(tuple(known)),))
-        found = (to_original(row, store=self.name, known=known) for row in rows)
-        return {(one.entry_id, one.version): one for one in found}
 
     def _schema_faults(self) -> Iterator[StoreFault]:
         application_id = self._connection.pragma("application_id")

@@ -6,18 +6,20 @@ one for each stream and each superseded version.
 
 from functools import lru_cache
 from hashlib import sha1
+from json.encoder import encode_basestring
 from typing import Any
 
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.identity import NAMESPACE
 
 _BEGINNINGS_KEPT = 1_024
+_NAMESPACE = NAMESPACE.bytes
 
 
 def stream_key(aggregate: str, *natural_key: str) -> bytes:
     """Return the 16 bytes of a stream's id."""
-    spelt = canonical_json([aggregate, *natural_key])
-    return _uuid5(sha1(NAMESPACE.bytes + spelt, usedforsecurity=False).digest())
+    spelt = f"[{','.join(map(encode_basestring, (aggregate, *natural_key)))}]"
+    return _uuid5(sha1(_NAMESPACE + spelt.encode(), usedforsecurity=False).digest())
 
 
 def entry_stream_key(tenant: str, entry_id: str) -> bytes:
@@ -42,7 +44,7 @@ def dashed(hexadecimal: str) -> str:
 def _entries_of(tenant: str) -> Any:
     """Return what is hashed before an entry's own id; every use takes a copy."""
     beginning = canonical_json(["memory_entry", tenant])[:-1] + b","
-    return sha1(NAMESPACE.bytes + beginning, usedforsecurity=False)
+    return sha1(_NAMESPACE + beginning, usedforsecurity=False)
 
 
 def _uuid5(digest: bytes) -> bytes:

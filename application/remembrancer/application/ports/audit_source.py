@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from remembrancer.application.ports.entry_vault import Original
-from remembrancer.domain.identity import EntryId
-
 RawEvent = tuple[int, bytes, int, str, bytes, bytes, bytes]
 """Position, stream id (16 bytes), version, topic, state, predecessor's hash, own hash."""
 
 RawOriginal = tuple[bytes, int, str, str, str, str, str, int, int | None, bytes, bytes, str]
 """Entry id (16 bytes), version, tenant, owner, scope, kind, sensitivity, recorded at and
 superseded at (microseconds since 1970, UTC; None while current), digest (32 bytes), salt, text."""
+
+RawText = tuple[bytes, int, str, str, str, bytes, str, str]
+"""What a pack shows of a version: entry id (16 bytes), version, scope, kind, sensitivity, digest
+(32 bytes), metadata (a JSON object), text."""
 
 RawErased = tuple[bytes, str]
 """Entry id (16 bytes) and tenant of an entry that the vault knows as erased."""
@@ -110,14 +111,8 @@ class AuditSource(Protocol):
         """Iterate over every kept version of every entry, in any order."""
         ...
 
-    def versions(
-        self, wanted: Sequence[tuple[EntryId, int]]
-    ) -> dict[tuple[EntryId, int], Original]:
-        """Return these versions; what isn't kept is left out.
-
-        Raises:
-            StoreCorruptError: a value of one of them can't have been written by the vault.
-        """
+    def texts(self, wanted: Sequence[tuple[bytes, int]]) -> list[RawText]:
+        """Return these versions of entries (id as 16 bytes), in any order, less those not kept."""
         ...
 
     def erased(self) -> Iterator[RawErased]:
@@ -160,12 +155,8 @@ class AuditSource(Protocol):
         """Iterate over the selections whose key the session vault keeps."""
         ...
 
-    def session_key(self, selection_id: UUID) -> bytes | None:
-        """Return a selection's key, or None once erased."""
-        ...
-
-    def session_items(self, selection_id: UUID, *, number: int) -> bytes | None:
-        """Return the host's items of a pack, or None once erased."""
+    def session(self, selection_id: bytes, *, number: int) -> tuple[bytes | None, bytes | None]:
+        """Return a selection's key and the host's items of a pack; None for what was erased."""
         ...
 
     def changed_meanwhile(self) -> bool:

@@ -9,6 +9,7 @@ Enrol an adapter by subclassing :class:`AuditSourceContract`::
                 yield AuditedStore(..., source=lambda: MyAuditSource.open(folder))
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -188,19 +189,25 @@ class AuditSourceContract(ABC):
             (bytes.fromhex(one.digest), one.salt, one.text) for one in (first, second)
         ]
 
-    def test_versions_are_looked_up(self, store: AuditedStore) -> None:
-        first, second = an_original(), an_original(version=2)
+    def test_texts_of_versions_are_looked_up(self, store: AuditedStore) -> None:
+        first, second = an_original(metadata={"path": "a.md"}), an_original(version=2)
         with store.writing():
             store.vault.keep([first])
             store.vault.keep([second])
+        wanted = [(FIRST.bytes, 1), (FIRST.bytes, 2), (FIRST.bytes, 3), (SECOND.bytes, 1)]
 
         with store.source() as source:
-            found = source.versions([(FIRST, 1), (FIRST, 2), (FIRST, 3), (SECOND, 1)])
+            found = sorted(source.texts(wanted))
+            none = source.texts([])
 
-        assert {key: one.text for key, one in found.items()} == {
-            (FIRST, 1): first.text,
-            (FIRST, 2): second.text,
-        }
+        assert [(*row[:6], json.loads(row[6]), row[7]) for row in found] == [
+            (
+                *(FIRST.bytes, one.version, "project/alpha", "note", "internal"),
+                *(bytes.fromhex(one.digest), one.metadata, one.text),
+            )
+            for one in (first, second)
+        ]
+        assert none == []
 
     def test_what_was_erased_is_told_and_gone(self, store: AuditedStore) -> None:
         with store.writing():
@@ -221,10 +228,9 @@ class AuditSourceContract(ABC):
 
         with store.source() as source:
             assert list(source.sessions()) == [(STAGE.bytes, "acme", "ana", "session-1")]
-            assert source.session_key(STAGE) == KEY
-            assert source.session_items(STAGE, number=1) == b"[]"
-            assert source.session_items(STAGE, number=2) is None
-            assert source.session_key(UUID(int=78)) is None
+            assert source.session(STAGE.bytes, number=1) == (KEY, b"[]")
+            assert source.session(STAGE.bytes, number=2) == (KEY, None)
+            assert source.session(UUID(int=78).bytes, number=1) == (None, None)
 
     # -- Projections -------------------------------------------------------
 
@@ -302,7 +308,9 @@ class AuditSourceContract(ABC):
             store.vault.keep([an_original()])
 
         with store.source() as source:
-            seen = [(event[2], len(source.versions([(FIRST, 1)]))) for event in source.streams()]
+            seen = [
+                (event[2], len(source.texts([(FIRST.bytes, 1)]))) for event in source.streams()
+            ]
 
         assert seen == [(version, 1) for version in range(1, 6)]
 
