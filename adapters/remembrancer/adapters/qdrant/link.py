@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from remembrancer.adapters.qdrant.local_folder import kept_clean, made_safe
+from remembrancer.adapters.qdrant.local_folder import kept_clean, made_safe, require_free
 from remembrancer.adapters.qdrant.options import QdrantOptions
 from remembrancer.adapters.qdrant.translation import translated
 from remembrancer.application.ports.clock import Clock
@@ -148,6 +148,7 @@ class QdrantLink:
         if self.options.path is None:
             raise SettingsError(setting="vector_store", problem="needs a url or a path")
         path = made_safe(self.options.path)
+        require_free(path)
         from qdrant_client import QdrantClient  # noqa: PLC0415  # 2.4 s
 
         client = QdrantClient(path=str(path), force_disable_check_same_thread=True)

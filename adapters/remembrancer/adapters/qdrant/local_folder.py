@@ -10,9 +10,10 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from remembrancer.domain.errors import SettingsError, StoreForbiddenError
+from remembrancer.domain.errors import SettingsError, StoreForbiddenError, StoreUnavailableError
 
 SETTING = "vector_store.path"
+_LOCK = ".lock"
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _PRAGMAS = ("secure_delete = ON", "journal_mode = WAL", "synchronous = NORMAL")
 
@@ -66,6 +67,32 @@ def _refused(path: Path) -> SettingsError:
         problem=f"others can write {path}, and Qdrant's local mode runs what it finds there; "
         "make it yours alone (chmod go-w), or use a server",
     )
+
+
+def require_free(path: Path) -> None:
+    """See that no other process has the folder open.
+
+    The client would say so too, but leave its lock's file open each time.
+
+    Raises:
+        StoreUnavailableError: one has.
+    """
+    import portalocker  # noqa: PLC0415  # comes with the client
+
+    lock = path / _LOCK
+    if not lock.exists():
+        return
+    with lock.open("r+") as file:
+        try:
+            portalocker.lock(
+                file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
+            )
+        except portalocker.exceptions.LockException:
+            raise StoreUnavailableError(
+                store=f"qdrant at {path}",
+                problem="another process has it open; several need a server",
+            ) from None
+        portalocker.unlock(file)
 
 
 def kept_clean(client: Any, collection: str) -> None:

@@ -19,6 +19,8 @@ def translated(error: Exception, *, store: str) -> StoreError | None:
         return _of_http(error, name, store)
     if module == "grpc":
         return _of_grpc(error, store)
+    if module == "json":
+        return StoreUnavailableError(store=store, problem="what answers isn't Qdrant")
     if module == "sqlite3":
         return StoreUnavailableError(store=store, problem=f"its folder: {name}")
     return _of_local(error, store)
@@ -52,8 +54,4 @@ def _of_local(error: Exception, store: str) -> StoreError | None:
     words = str(error)
     if isinstance(error, ValueError) and words.endswith("not found"):
         return StoreUnavailableError(store=store, problem=NOT_THERE)
-    if isinstance(error, RuntimeError) and "already accessed by another" in words:
-        return StoreUnavailableError(
-            store=store, problem="another process has it open; several need a server"
-        )
     return None
