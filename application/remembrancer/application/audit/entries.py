@@ -1,6 +1,5 @@
 """Rules of one entry's stream, and what it says of vault and indexes."""
 
-import re
 from array import array
 from typing import Final
 
@@ -34,7 +33,7 @@ REMEMBERED: Final = MemoryEntry.EntryRemembered.TOPIC
 CORRECTED: Final = MemoryEntry.EntryCorrected.TOPIC
 ERASED: Final = MemoryEntry.EntryErased.TOPIC
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST_DIGITS, _HEXADECIMAL = 64, "0123456789abcdef"
 _SENSITIVITIES = frozenset(level.value for level in Sensitivity)
 
 
@@ -64,10 +63,10 @@ class EntryRules:
         """Of the text: events that made one."""
         self._latest = ""
         """The record of the current version, but for its end."""
-        self._recorded_at = 0
         self._erased = False
-        self._originals = array("q")
-        self._places = array("q")
+        self._originals: array[int] | None = None
+        self._places: array[int] | None = None
+        """What was said of versions that are superseded; none was as yet."""
 
     def begin(self, topic: str, state: State) -> bytes | None:
         """Take in the first event; return the id its stream must have, None if it begins none."""
@@ -109,16 +108,17 @@ class EntryRules:
         place = self._place
         digest, length = state.digest, state.length
         if (
-            _DIGEST.fullmatch(digest) is None
+            len(digest) != _DIGEST_DIGITS
+            or digest.strip(_HEXADECIMAL)
             or not 1 <= length <= TEXT_BYTES_MAX
             or state.sensitivity not in _SENSITIVITIES
         ):
             place.report(LABELS, "digest, length and sensitivity within their bounds", "another")
-        self._recorded_at = microseconds(state.timestamp)
+        recorded_at = microseconds(state.timestamp)
         self._latest = (
             f"{self._entry}\x1f{self._version}\x1f{place.tenant}\x1f{place.owner}"
             f"\x1f{state.scope}\x1f{state.kind}\x1f{state.sensitivity}\x1f{digest}"
-            f"\x1f{length}\x1f{self._recorded_at}"
+            f"\x1f{length}\x1f{recorded_at}"
         )
         position = place.position
         self._facts.versions.offer(
@@ -128,6 +128,8 @@ class EntryRules:
     def _supersede(self, at: int) -> None:
         if self._erased:
             return
+        if self._originals is None or self._places is None:
+            self._originals, self._places = array("q"), array("q")
         facts = self._facts
         self._originals.append(facts.originals.expect(f"{self._latest}\x1f{at}"))
         key = version_key(bytes.fromhex(self._entry), self._version).hex()
@@ -136,9 +138,9 @@ class EntryRules:
     def _erase(self) -> None:
         self._erased = True
         facts = self._facts
-        for number in self._originals:
+        for number in self._originals or ():
             facts.originals.withdraw(number)
-        for number in self._places:
+        for number in self._places or ():
             facts.places.withdraw(number)
         facts.erased.expect(f"{self._entry}\x1f{self._place.tenant}")
 

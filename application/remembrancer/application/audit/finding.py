@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+_UUID_BYTES = 16
+
 FINDINGS_MAX = 10_000
 """Findings that are kept; further ones are only counted."""
 
@@ -100,7 +102,7 @@ class Place:
         self.findings.add(
             Finding(
                 invariant=invariant.name,
-                stream=UUID(bytes=self.stream),
+                stream=uuid_of(self.stream),
                 version=self.version if version is None else version,
                 expected=expected,
                 found=found,
@@ -110,6 +112,11 @@ class Place:
                 owner=self.owner,
             )
         )
+
+
+def uuid_of(key: object) -> UUID | None:
+    """Return the UUID of these bytes; None for what isn't one, as in a damaged store."""
+    return UUID(bytes=key) if isinstance(key, bytes) and len(key) == _UUID_BYTES else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

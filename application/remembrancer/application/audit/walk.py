@@ -7,11 +7,10 @@ how many there are.
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Final, Protocol
-from uuid import UUID
 
 from remembrancer.application.audit.entries import CORRECTED, ERASED, REMEMBERED, EntryRules
 from remembrancer.application.audit.facts import Facts
-from remembrancer.application.audit.finding import Findings, Invariant, Place
+from remembrancer.application.audit.finding import Findings, Invariant, Place, uuid_of
 from remembrancer.application.audit.generations import (
     BOUND,
     PREPARED,
@@ -123,17 +122,20 @@ class Walk:
         self._facts = facts
         self._reader = reader
         self._rules: Rules | None = None
-        self._versions = 0
-        """Events of the stream in hand."""
+        """Of the stream in hand; None before its first event was taken in."""
+        self._is_followed = False
+        """Whether conclusions are still drawn from the stream in hand."""
 
     def read(self, events: Iterable[RawEvent]) -> int:
         """Read all of ``events`` and return how many there were; what they raise passes."""
-        place, before = self.place, _Before()
+        place = self.place
+        before = _Before()
+        key_before: bytes | None = None
         for event in events:
             position, key, version, topic, state, predecessor, own = event
-            if key != before.key:
+            if key != key_before:
                 self._next_stream(key)
-                before = _Before(key)
+                key_before, before = key, _Before()
             place.position, place.version = position, version
             try:
                 digest = sha256(b"".join((predecessor, topic.encode(), b"\0", state))).digest()
@@ -147,11 +149,10 @@ class Walk:
             ):
                 self._broken(before, event, digest)
             before.own, before.version, before.position = own, version, position
-            self._versions += 1
             self.events += 1
             if not self.events % _PROGRESS_EVERY:
                 self.on_progress(self.events)
-            if self._versions == 1 or self._rules is not None:
+            if self._is_followed:
                 self._judge(topic, state)
         self._next_stream(None)
         self.on_progress(self.events)
@@ -162,7 +163,7 @@ class Walk:
         rules, self._rules = self._rules, None
         if rules is not None:
             rules.finish()
-        self._versions = 0
+        self._is_followed = True
         place = self.place
         place.at = place.tenant = place.owner = None
         if key is not None:
@@ -201,7 +202,7 @@ class Walk:
             self._leave()
             return
         if expected != place.stream:
-            place.report(STREAM_IDS, str(UUID(bytes=expected)), str(UUID(bytes=place.stream)))
+            place.report(STREAM_IDS, str(uuid_of(expected)), str(uuid_of(place.stream)))
         begun = _AGGREGATES.get(topic)
         if begun is not None and state.originator_topic != begun:
             place.report(STREAM_IDS, begun, str(state.originator_topic)[:200])
@@ -210,6 +211,7 @@ class Walk:
     def _leave(self) -> None:
         """Conclude nothing more from the stream in hand."""
         self._rules = None
+        self._is_followed = False
         if len(self.not_understood) < NOT_UNDERSTOOD_MAX:
             self.not_understood.add(self.place.stream)
 
@@ -229,10 +231,9 @@ class Walk:
 class _Before:
     """The event before, in the same stream."""
 
-    __slots__ = ("key", "own", "position", "version")
+    __slots__ = ("own", "position", "version")
 
-    def __init__(self, key: bytes | None = None) -> None:
-        self.key = key
+    def __init__(self) -> None:
         self.own = GENESIS
         self.version = 0
         self.position = 0
