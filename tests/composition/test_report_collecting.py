@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from tests.composition.report_world import HOSTILE, START, Rows, small_log
 
+from remembrancer.adapters.eventlog.audit_reader import FastStateReader
 from remembrancer.application.audit.finding import AuditScope
 from remembrancer.application.audit.reading import StateReader
 from remembrancer.application.ports.audit_source import RawEvent
@@ -181,3 +182,13 @@ def test_progress_tells_how_many_events_were_read() -> None:
     collect(rows, reader=StateReader(), progress=told.append)
 
     assert told == [5_000]
+
+
+def test_both_readers_of_states_give_one_picture() -> None:
+    fast = collect(small_log(), reader=FastStateReader())
+
+    exact = _picture(small_log())
+
+    for name in ("owner_days", "reservations", "selections", "erasures"):
+        assert list(getattr(fast, name)) == list(getattr(exact, name))
+    assert fast.unreadable == exact.unreadable == 0

@@ -8,8 +8,7 @@ import pytest
 from tests.composition.report_browser import browser
 from tests.composition.report_world import long_log, report_of
 
-from remembrancer.adapters.eventlog.codec import CanonicalTranscoder
-from remembrancer.application.audit.reading import StateReader
+from remembrancer.adapters.eventlog.audit_reader import FastStateReader
 from remembrancer.composition.report.charts import chart_library
 from remembrancer.composition.report.collecting import collect
 from remembrancer.composition.report.page import Cover, page_of
@@ -31,7 +30,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(
         page_of(
-            collect(long_log(EVENTS), reader=StateReader(CanonicalTranscoder().parsed)),
+            collect(long_log(EVENTS), reader=FastStateReader()),
             report_of(12_000),
             cover=Cover(made_at=datetime(2032, 1, 1, tzinfo=UTC), version="0.1.0", scope=""),
             library=chart_library(),

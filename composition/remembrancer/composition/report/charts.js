@@ -134,7 +134,7 @@ function timeLine(rows) {
   const lanes = new Set([...counts].sort((a, b) => b[1] - a[1]).slice(0, LANES_MAX).map(([one]) => one));
   const others = `${counts.size - lanes.size} other owners`;
   const values = rows.map((row) => ({
-    at: row.at, owner: lanes.has(row.owner) ? ownerName(row.owner) : others, outcome: row.outcome, kind: row.kind, id: row.id, charged: row.charged / 1e6,
+    at: row.at, admitted: row.at.slice(0, 19).replace("T", " "), whose: ownerName(row.owner), owner: lanes.has(row.owner) ? ownerName(row.owner) : others, outcome: row.outcome, kind: row.kind, id: row.id, charged: row.charged / 1e6,
   }));
   const held = SECTIONS.reservations.all;
   const text = `${number(rows.length)} reservations${held.count > held.rows.length ? ` of the latest ${number(held.rows.length)}; the log has ${number(held.count)}` : ""}, `
@@ -146,7 +146,7 @@ function timeLine(rows) {
       x: { field: "at", type: "temporal", title: "admitted (UTC)", scale: { type: "utc" }, axis: { labelOverlap: true } },
       y: { field: "owner", type: "nominal", title: null, sort: [...[...lanes].map(ownerName), others] },
       color: byOutcome, shape: { ...byOutcome, scale: { domain: OUTCOMES, range: SHAPES } },
-      tooltip: ["id", "owner", "kind", "outcome", "at"].map((field) => ({ field, type: "nominal" })).concat({ field: "charged", type: "quantitative", format: ".6f" }),
+      tooltip: ["id", "whose", "kind", "outcome", "admitted"].map((field) => ({ field, type: "nominal" })).concat({ field: "charged", type: "quantitative", format: ".6f" }),
     },
   } };
 }

@@ -5,12 +5,14 @@ release: what can't be read is counted and passed over, since the audit has name
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from math import isfinite
+from typing import Any
 from uuid import UUID
 
 from remembrancer.application.audit.finding import AuditScope
-from remembrancer.application.audit.reading import StateReader
+from remembrancer.application.audit.reading import State, StateReader
 from remembrancer.application.ports.audit_source import RawEvent
 from remembrancer.composition.report.picture import (
     ENTRIES_OF_SELECTION_MAX,
@@ -36,12 +38,9 @@ from remembrancer.domain.reservation import ReservationKind, ReservationState
 from remembrancer.domain.reservation_ledger import ReservationLedger
 from remembrancer.domain.stored_format import EVENTS
 
-State = dict[str, Any]
-
 TEXT_CHARACTERS_MAX = 300
 """A name has at most 256; a damaged one may have any number."""
 _EVENTS_BETWEEN_PROGRESS = 5_000
-_AT: Final = "timestamp"
 
 
 def collect(
@@ -63,7 +62,7 @@ def collect(
             picture.events += 1
             if progress is not None and picture.events % _EVENTS_BETWEEN_PROGRESS == 0:
                 progress(picture.events)
-            state, problem = reader.read(topic, data) if topic in EVENTS else ({}, topic)
+            state, problem = reader.read(topic, data) if topic in EVENTS else (None, topic)
             if problem or not collector.take(topic, state):
                 picture.unreadable += 1
     except StoreError as error:
@@ -127,33 +126,33 @@ class _Collector:
         self._open: dict[str, ReservationLife] = {}
         self._days: dict[str, OwnerDay] = {}
         self._selection: SelectionShown | None = None
-        self._entry: tuple[State, str, int] | None = None
+        self._entry: _Entry | None = None
 
     def _wants(self, at: datetime) -> bool:
         return self._scope.since is None or at >= self._scope.since
 
     def _is_wanted(self, state: State) -> bool:
-        return self._scope.wants_stream(state["tenant"], state["owner"])
+        return self._scope.wants_stream(state.tenant, state.owner)
 
     # -- Reservations ------------------------------------------------------
 
     def _admitted(self, state: State) -> None:
         if not self._is_wanted(state):
             return
-        tenant, owner, day = _text(state["tenant"]), _text(state["owner"]), _text(state["day"])
+        tenant, owner, day = _text(state.tenant), _text(state.owner), _text(state.day)
         life = ReservationLife(
             tenant=tenant,
             owner=owner,
-            reservation_id=_uuid(state["reservation_id"]),
-            kind=_text(state.get("kind", ReservationKind.INDEXING.value)),
+            reservation_id=_uuid(state.reservation_id),
+            kind=_text(state.kind or ReservationKind.INDEXING.value),
             outcome=ReservationState.PENDING.value,
             day=day,
-            admitted_at=state[_AT],
-            reserved_quanta=_quanta(state["reserved_quanta"]),
-            charged_quanta=_quanta(state["reserved_quanta"]),
+            admitted_at=state.timestamp,
+            reserved_quanta=_quanta(state.reserved_quanta),
+            charged_quanta=_quanta(state.reserved_quanta),
         )
-        ceiling = _quanta(state["ceiling_quanta"])
-        requests = _quanta(state["ceiling_requests"])
+        ceiling = _quanta(state.ceiling_quanta)
+        requests = _quanta(state.ceiling_requests)
         if not self._wants(life.admitted_at):
             return
         known = self._days.get(day)
@@ -166,13 +165,13 @@ class _Collector:
         self._open[life.reservation_id] = life
 
     def _settled(self, state: State) -> None:
-        self._ended(state, ReservationState.SETTLED, usage_tokens=_quanta(state["usage_tokens"]))
+        self._ended(state, ReservationState.SETTLED, usage_tokens=_quanta(state.usage_tokens))
 
     def _became_unknown(self, state: State) -> None:
-        self._ended(state, ReservationState.UNKNOWN, reason=_text(state["reason"]))
+        self._ended(state, ReservationState.UNKNOWN, reason=_text(state.reason))
 
     def _reconciled(self, state: State) -> None:
-        by = f"reconciled by {_text(state['reconciled_by'])}"
+        by = f"reconciled by {_text(state.reconciled_by)}"
         self._ended(state, ReservationState.RECONCILED, reason=by)
 
     def _ended(
@@ -183,13 +182,13 @@ class _Collector:
         usage_tokens: int | None = None,
         reason: str = "",
     ) -> None:
-        charged = _quanta(state["charged_quanta"])
-        life = self._open.get(_uuid(state["reservation_id"]))
+        charged = _quanta(state.charged_quanta)
+        life = self._open.get(_uuid(state.reservation_id))
         if life is None:  # Before the days asked for, or never admitted: the audit's to tell.
             return
         life.outcome = outcome.value
         life.charged_quanta = charged
-        life.ended_at = state[_AT]
+        life.ended_at = state.timestamp
         life.usage_tokens = usage_tokens
         life.reason = "; ".join(filter(None, (life.reason, reason)))
         if outcome is not ReservationState.UNKNOWN:  # What is unknown may be reconciled yet.
@@ -207,35 +206,35 @@ class _Collector:
     def _selected(self, state: State) -> None:
         if not self._is_wanted(state):
             return
-        entries, left_out = state["entries"], state["left_out"]
+        entries, left_out = state.entries, state.left_out
         self._selection = SelectionShown(
-            tenant=_text(state["tenant"]),
-            owner=_text(state["owner"]),
-            principal=_text(state["principal"]),
-            session=_text(state["session"]),
-            stage=_text(state["stage"]),
-            kind=_text(state["kind"]),
-            mode=_text(state["mode"]),
-            mode_reason=_text(state["mode_reason"]),
-            at=state[_AT],
-            limit=_quanta(state["k"]),
-            filter=_filter(state["filter"]),
-            embedding_tuple=_space(state["embedding_tuple"]),
+            tenant=_text(state.tenant),
+            owner=_text(state.owner),
+            principal=_text(state.principal),
+            session=_text(state.session),
+            stage=_text(state.stage),
+            kind=_text(state.kind),
+            mode=_text(state.mode),
+            mode_reason=_text(state.mode_reason),
+            at=state.timestamp,
+            limit=_quanta(state.k),
+            filter=_filter(state.filter),
+            embedding_tuple=_space(state.embedding_tuple),
             entries=tuple(map(_chosen, entries[:ENTRIES_OF_SELECTION_MAX])),
             entries_count=len(entries),
             left_out=_left_out(left_out),
-            left_out_count=_quanta(state["left_out_count"]),
+            left_out_count=_quanta(state.left_out_count),
         )
 
     def _assembled(self, state: State) -> None:
-        included, omitted = state["included"], state["omitted"]
+        included, omitted = state.included, state.omitted
         pack = PackShown(
-            number=_quanta(state["number"]),
-            at=state[_AT],
-            digest=_text(state["digest"]),
-            tokens=_quanta(state["tokens"]),
-            token_budget=_quanta(state["token_budget"]),
-            token_counter=_text(state["token_counter"]),
+            number=_quanta(state.number),
+            at=state.timestamp,
+            digest=_text(state.digest),
+            tokens=_quanta(state.tokens),
+            token_budget=_quanta(state.token_budget),
+            token_counter=_text(state.token_counter),
             included=tuple(_text(one) for one in included[:IDS_OF_PACK_MAX]),
             included_count=len(included),
             omitted=tuple((_text(one), _text(why)) for one, why in omitted[:IDS_OF_PACK_MAX]),
@@ -250,39 +249,52 @@ class _Collector:
 
     def _remembered(self, state: State) -> None:
         if self._is_wanted(state):
-            at: datetime = state[_AT]
-            self._entry = (state, at.isoformat(), 1)
+            at: datetime = state.timestamp
+            self._entry = _Entry(state.tenant, state.owner, at, labels=_labels(state))
             self._picture.entries += self._wants(at)
 
     def _corrected(self, state: State) -> None:
         if self._entry is not None:
-            first, at, versions = self._entry
-            self._entry = (first | {name: state[name] for name in _LABELS}, at, versions + 1)
-            self._picture.corrections += self._wants(state[_AT])
+            self._entry.labels = _labels(state)
+            self._entry.versions += 1
+            self._picture.corrections += self._wants(state.timestamp)
 
     def _erased(self, state: State) -> None:
-        if self._entry is None or not self._wants(state[_AT]):
+        if self._entry is None or not self._wants(state.timestamp):
             return
-        labels, remembered_at, versions = self._entry
+        kind, scope, sensitivity = self._entry.labels
         erasure = ErasureShown(
-            tenant=_text(labels["tenant"]),
-            owner=_text(labels["owner"]),
-            entry_id=_uuid(state["entry_id"]),
-            kind=_text(labels["kind"]),
-            scope=_text(labels["scope"]),
-            sensitivity=_text(labels["sensitivity"]),
-            versions=versions,
-            remembered_at=datetime.fromisoformat(remembered_at),
-            erased_at=state[_AT],
-            reason=_text(state["reason"]),
+            tenant=_text(self._entry.tenant),
+            owner=_text(self._entry.owner),
+            entry_id=_uuid(state.entry_id),
+            kind=kind,
+            scope=scope,
+            sensitivity=sensitivity,
+            versions=self._entry.versions,
+            remembered_at=self._entry.remembered_at,
+            erased_at=state.timestamp,
+            reason=_text(state.reason),
         )
         self._picture.erasures.add(erasure.erased_at.isoformat(), erasure)
 
     def _withdrawn(self, state: State) -> None:
-        self._picture.withdrawals += self._is_wanted(state) and self._wants(state[_AT])
+        self._picture.withdrawals += self._is_wanted(state) and self._wants(state.timestamp)
 
 
-_LABELS: Final = ("kind", "scope", "sensitivity")
+@dataclass(slots=True)
+class _Entry:
+    """The entry whose stream is read."""
+
+    tenant: str
+    owner: str
+    remembered_at: datetime
+    labels: tuple[str, str, str]
+    """Kind, scope and sensitivity of the current version."""
+    versions: int = 1
+
+
+def _labels(state: State) -> tuple[str, str, str]:
+    return _text(state.kind), _text(state.scope), _text(state.sensitivity)
 
 
 def _text(value: str) -> str:
@@ -306,14 +318,20 @@ def _quanta(value: int) -> int:
 
 def _chosen(state: State) -> ChosenEntry:
     return ChosenEntry(
-        entry_id=_uuid(state["entry_id"]),
-        version=_quanta(state["version"]),
-        score=float(state["score"]),
-        dense_rank=_or_none(_quanta, state["dense_rank"]),
-        dense_score=_or_none(float, state["dense_score"]),
-        sparse_rank=_or_none(_quanta, state["sparse_rank"]),
-        sparse_score=_or_none(float, state["sparse_score"]),
+        entry_id=_uuid(state.entry_id),
+        version=_quanta(state.version),
+        score=_score(state.score),
+        dense_rank=_or_none(_quanta, state.dense_rank),
+        dense_score=_or_none(_score, state.dense_score),
+        sparse_rank=_or_none(_quanta, state.sparse_rank),
+        sparse_score=_or_none(_score, state.sparse_score),
     )
+
+
+def _score(value: float) -> float:
+    if type(value) not in {float, int} or not isfinite(value):
+        raise ValueError("not a score")
+    return value
 
 
 def _or_none(read: Callable[[Any], Any], value: Any) -> Any:
@@ -337,7 +355,7 @@ def _filter(recorded: dict[str, list[str]]) -> str:
     )
 
 
-def _space(recorded: State | None) -> str:
+def _space(recorded: dict[str, Any] | None) -> str:
     if recorded is None:
         return ""
     return _text(", ".join(f"{key} {value}" for key, value in sorted(recorded.items())))

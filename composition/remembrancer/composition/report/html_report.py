@@ -9,13 +9,12 @@ from typing import Self
 
 from remembrancer.application.audit.finding import AuditReport, AuditScope
 from remembrancer.application.audit.invariants import INVARIANTS
-from remembrancer.application.audit.reading import Decode, StateReader
+from remembrancer.application.audit.reading import StateReader
 from remembrancer.application.ports.audit_source import AuditSource
 from remembrancer.composition.report.charts import ChartLibrary, chart_library
 from remembrancer.composition.report.collecting import collect
 from remembrancer.composition.report.page import Cover, page_of
 from remembrancer.composition.report.writing import require_writable, write_page
-from remembrancer.domain.canonical_json import parse_canonical_json
 from remembrancer.domain.fences import escaped
 
 
@@ -47,7 +46,7 @@ class HtmlReport:
         *,
         scope: AuditScope,
         at: datetime,
-        decode: Decode = parse_canonical_json,
+        reader: StateReader,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         """Read the log once more, for what the page shows, and write the page.
@@ -58,9 +57,7 @@ class HtmlReport:
             InvalidInputError: something has appeared where the page should be.
             OSError: the system says no; nothing is left behind.
         """
-        picture = collect(
-            source.streams(), reader=StateReader(decode), scope=scope, progress=progress
-        )
+        picture = collect(source.streams(), reader=reader, scope=scope, progress=progress)
         cover = Cover(
             made_at=at.astimezone(UTC), version=version("remembrancer"), scope=in_words(scope)
         )

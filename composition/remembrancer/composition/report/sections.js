@@ -37,7 +37,7 @@ const SECTIONS = {
       ))).filter((row) => row.requests);
     },
     columns: [
-      { title: "Day", of: (row) => row.day }, owner,
+      { title: "Day", of: (row) => make("time", { datetime: row.day }, row.day) }, owner,
       amount("Requests", (row) => number(row.requests)),
       amount("of at most", (row) => number(row.ceilingRequests)),
       ...OUTCOMES.map((outcome) => amount(outcome, (row) => usd(row[outcome]))),

@@ -43,7 +43,7 @@ def write_page(path: Path, page: str, *, replace: bool) -> None:
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123  # a descriptor has no path
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:  # noqa: PTH123  # a descriptor has no path
             file.write(page)
             file.flush()
             os.fsync(file.fileno())
