@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from psycopg.pq import PipelineStatus
 
@@ -21,11 +21,7 @@ from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.positions import LOCK_LAST, last_settled
 from remembrancer.adapters.postgres.scope import Scope, within
 from remembrancer.adapters.postgres.sessions import Sessions, send
-from remembrancer.adapters.postgres.statements import (
-    Statement,
-    acting_for,
-    owners_lock,
-)
+from remembrancer.adapters.postgres.statements import Statement, acting_for, owners_lock
 from remembrancer.adapters.postgres.thread_state import (
     EVERYBODY,
     Everybody,
@@ -147,7 +143,8 @@ class Database:
         """
         mine = self._mine()
         if not mine.writing:
-            with self._begun(mine, scope=mine.block, alone=alone) as connection:
+            begun = self._sessions.begun(mine, scope=mine.block, alone=alone)
+            with self._unforked(begun) as connection:
                 yield connection
             return
         if alone:
@@ -157,7 +154,12 @@ class Database:
 
     @contextmanager
     def write(
-        self, *, tenant: str | None = None, owner: str | None = None, pipelined: bool = False
+        self,
+        *,
+        tenant: str | None = None,
+        owner: str | None = None,
+        pipelined: bool = False,
+        opening: Statement | None = None,
     ) -> Generator[Connection]:
         """Begin a write transaction for an owner, or join this thread's.
 
@@ -166,6 +168,8 @@ class Database:
             owner: as ``tenant``.
             pipelined: if it begins here, send its statements together, up to the commit: results
                 come when they are fetched, errors too.
+            opening: if it begins here, does what the usual statements behind BEGIN do and more;
+                :attr:`opening_row` is its answer, which begins as that of ``IDENTITY``.
 
         Raises:
             InvalidInputError: nobody is named, or another than is acted for.
@@ -178,8 +182,16 @@ class Database:
             with self._joined(mine, scope) as connection:
                 yield connection
             return
-        with self._begun(mine, scope=scope, pipelined=pipelined) as connection:
+        begun = self._sessions.begun(mine, scope=scope, pipelined=pipelined, opening=opening)
+        with self._unforked(begun) as connection:
             yield connection
+
+    @property
+    def opening_row(self) -> tuple[Any, ...]:
+        """What the opening of this thread's write transaction answered."""
+        row = self._writing().opening_row
+        assert row is not None  # noqa: S101 - each one asks for its identity
+        return row()
 
     @property
     def owned(self) -> tuple[str, str]:
@@ -350,16 +362,9 @@ class Database:
             blocks.pop()
 
     @contextmanager
-    def _begun(
-        self,
-        mine: ThreadState,
-        *,
-        scope: Scope | None,
-        alone: bool = False,
-        pipelined: bool = False,
-    ) -> Generator[Connection]:
+    def _unforked(self, begun: AbstractContextManager[Transaction]) -> Generator[Connection]:
         process = self._pid
-        with self._sessions.begun(mine, scope=scope, alone=alone, pipelined=pipelined) as tx:
+        with begun as tx:
             yield tx.connection
             if os.getpid() != process:
                 raise StoreUnavailableError(

@@ -6,11 +6,11 @@ receipts and commits.
 """
 
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -22,6 +22,7 @@ from remembrancer.adapters.postgres import spend_receipts
 from remembrancer.adapters.postgres.connection import Connection
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.known_ledgers import KnownLedger, KnownLedgers
+from remembrancer.adapters.postgres.statements import Statement, settings
 from remembrancer.application.ports.clock import Clock
 from remembrancer.application.ports.ledger_repository import (
     HeldLedger,
@@ -45,29 +46,11 @@ from remembrancer.domain.spend_errors import QueryPendingError
 SNAPSHOT_EVERY = 16
 """Events from one snapshot to the next: about the most that loading reads behind one."""
 
-# After the lock, and in a statement of its own: `now()` is as old as the transaction, and a
-# statement's own beginning as old as its wait.
-_STATE = """
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-        snapshot.version, CASE WHEN snapshot.version > %s THEN snapshot.state END
-    FROM (SELECT) AS here
-    LEFT JOIN ledger_snapshots AS snapshot ON tenant = %s AND owner = %s
-"""
-# With the event that the copy at hand ends with, for its hash.
-_EVENTS = """
-    SELECT originator_version, topic, state, predecessor_hash, event_hash FROM stored_events
-    WHERE tenant = %s AND originator_id = %s AND originator_version >= greatest(%s,
-        (SELECT version FROM ledger_snapshots WHERE tenant = %s AND owner = %s))
-    ORDER BY originator_version
-"""
+# Its sentences are in migrations/query_receipts/functions.sql.
+_OPEN = "SELECT * FROM remembrancer.open_ledger(%s, %s, %s, %s, %s, %s)"
 _ALL_EVENTS = """
     SELECT originator_version, topic, state, predecessor_hash, event_hash FROM stored_events
     WHERE tenant = %s AND originator_id = %s ORDER BY originator_version
-"""
-_ADD_EVENT = """
-    INSERT INTO stored_events (tenant, owner, originator_id, originator_version, topic, state,
-        predecessor_hash, event_hash)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 """
 _KEEP_SNAPSHOT = """
     INSERT INTO ledger_snapshots AS kept (tenant, owner, version, state) VALUES (%s, %s, %s, %s)
@@ -94,6 +77,8 @@ class PostgresLedgerRepository(LedgerRepository):
         self._database = database
         self._mapper = mapper
         self._clock = clock
+        limits = settings(database.limits)[1]
+        self._settings = list(limits[1:])
         self._begin_anew()
 
     @override
@@ -109,19 +94,25 @@ class PostgresLedgerRepository(LedgerRepository):
             raise RuntimeError("what is inside a transaction can't be committed by itself")
         if self._pid != os.getpid():
             self._begin_anew()
-        refused: RefusedError | None = None
-        with (
-            self._known.turn(tenant, owner, wait_s=self._database.limits.lock_timeout_s),
-            self._refusals(tenant, owner),
-            self._database.write(tenant=tenant, owner=owner, pipelined=True) as connection,
-        ):
-            desk = self._read(connection, tenant, owner, about)
-            held = HeldLedger(desk.ledger, desk.ledger.not_before(desk.at), desk.find)
-            try:
-                result = decision(held)
-            except RefusedError as refusal:
-                refused = refusal
-            self._record(desk)
+        with self._known.turn(tenant, owner, wait_s=self._database.limits.lock_timeout_s):
+            known = self._known.take(tenant, owner)
+            with (
+                self._refusals(tenant, owner),
+                self._database.write(
+                    tenant=tenant,
+                    owner=owner,
+                    pipelined=True,
+                    opening=self._opening(known, tenant, owner, about),
+                ) as connection,
+            ):
+                desk = self._desk(connection, known, tenant, owner, about)
+                held = HeldLedger(desk.ledger, desk.ledger.not_before(desk.at), desk.find)
+                refused: RefusedError | None = None
+                try:
+                    result = decision(held)
+                except RefusedError as refusal:
+                    refused = refusal
+                self._record(desk)
         if refused is not None:
             raise refused
         return result
@@ -147,37 +138,45 @@ class PostgresLedgerRepository(LedgerRepository):
         self._pid = os.getpid()
         self._known = KnownLedgers(store=self._database.name)
 
-    def _read(
-        self, connection: Connection, tenant: str, owner: str, about: UUID | None
+    def _opening(
+        self, known: KnownLedger | None, tenant: str, owner: str, about: UUID | None
+    ) -> Statement:
+        """Return what locks and reads a ledger, and its time."""
+        if known is not None:
+            ledger_id, version = known.ledger.id, known.ledger.version
+        else:
+            ledger_id, version = ReservationLedger.create_id(tenant, owner), 0
+        return _OPEN, (tenant, owner, ledger_id, version, about, self._settings)
+
+    def _desk(
+        self,
+        connection: Connection,
+        known: KnownLedger | None,
+        tenant: str,
+        owner: str,
+        about: UUID | None,
     ) -> "_Desk":
-        """Send what reads the ledger behind the statements that lock it; take all answers."""
-        known = self._known.take(tenant, owner)
-        ledger = known.ledger if known else ReservationLedger.unused(tenant, owner)
-        version, key = ledger.version, (tenant, owner)
-        state = connection.execute(_STATE, (version, *key), binary=True)
-        events = connection.execute(_EVENTS, (tenant, ledger.id, version, *key), binary=True)
-        receipt = None
-        if about is not None and about not in {one.reservation_id for one in ledger.pending}:
-            receipt = connection.execute(*spend_receipts.finding(*key, about))
-        at, snapshot_version, snapshot = _row(state)
-        links = [Link(*row) for row in events]
+        """Take what was read; bring the ledger up to it."""
+        row = _Opened(*self._database.opening_row[3:])
+        links = [Link(*one) for one in zip(*row.links, strict=True)] if row.versions else []
         copy = known
-        if snapshot_version is not None and snapshot_version > version:
-            copy = KnownLedger(_from_snapshot(snapshot, tenant, owner), head=None)
+        if row.snapshot is not None:
+            copy = KnownLedger(_from_snapshot(row.snapshot, tenant, owner), head=None)
         if copy is None or not _continues(copy, links):
             copy = KnownLedger(ReservationLedger.unused(tenant, owner), head=None)
-            if snapshot_version is not None or known is not None:
-                links = self._all_links(connection, tenant, ledger.id)
+            if known is not None or row.snapshot_version is not None:
+                links = self._all_links(connection, tenant, copy.ledger.id)
         ledger, head = self._brought_up(copy.ledger, links)
         desk = _Desk(
             connection,
             ledger=ledger,
             head=head,
-            at=self._clock.now() if self._clock else spend_receipts.moment(at),
-            snapshot_version=snapshot_version or 0,
+            at=self._clock.now() if self._clock else spend_receipts.moment(row.at_us),
+            snapshot_version=row.snapshot_version or 0,
         )
-        if receipt is not None and about is not None:
-            desk.note(about, spend_receipts.reservation_of(receipt.fetchone(), about))
+        if about is not None:
+            found = spend_receipts.reservation_of(row.receipt, about) if row.has_receipt else None
+            desk.seen.setdefault(about, found)
         return desk
 
     @staticmethod
@@ -209,33 +208,36 @@ class PostgresLedgerRepository(LedgerRepository):
         """Send events, receipts and snapshot; the commit goes with them."""
         ledger, connection = desk.ledger, desk.connection
         facts = [one for one in ledger.pending_events if isinstance(one, LedgerEvent)]
+        for fact in facts:
+            record = self._mapper.to_stored_event(fact)
+            predecessor = desk.head
+            desk.head = event_hash(predecessor, record.topic, record.state)
+            is_new = isinstance(fact, ReservationAdmitted)
+            after = fact.reservation_after(None if is_new else desk.find(fact.reservation_id))
+            desk.seen[fact.reservation_id] = after
+            statement, values = spend_receipts.recording(fact, after)
+            connection.execute(
+                statement,
+                (
+                    ledger.tenant,
+                    ledger.owner,
+                    ledger.id,
+                    record.originator_version,
+                    record.topic,
+                    record.state,
+                    predecessor,
+                    desk.head,
+                    *values,
+                ),
+            )
+        ledger.collect_events()
+        if ledger.version - desk.snapshot_version >= SNAPSHOT_EVERY:
+            state = ledger_snapshot(ledger)
+            connection.execute(
+                _KEEP_SNAPSHOT, (ledger.tenant, ledger.owner, ledger.version, state)
+            )
         if facts:
-            self._database.lock_position()
-            for fact in facts:
-                record = self._mapper.to_stored_event(fact)
-                predecessor = desk.head
-                desk.head = event_hash(predecessor, record.topic, record.state)
-                connection.execute(
-                    _ADD_EVENT,
-                    (
-                        ledger.tenant,
-                        ledger.owner,
-                        ledger.id,
-                        record.originator_version,
-                        record.topic,
-                        record.state,
-                        predecessor,
-                        desk.head,
-                    ),
-                )
-            for statement, values in desk.receipts(facts):
-                connection.execute(statement, values)
-            ledger.collect_events()
-            if ledger.version - desk.snapshot_version >= SNAPSHOT_EVERY:
-                state = ledger_snapshot(ledger)
-                connection.execute(
-                    _KEEP_SNAPSHOT, (ledger.tenant, ledger.owner, ledger.version, state)
-                )
+            self._database.after_commit(self._database.bell.ring)
         self._database.after_commit(partial(self._known.put, KnownLedger(ledger, desk.head)))
 
     @contextmanager
@@ -249,7 +251,7 @@ class PostgresLedgerRepository(LedgerRepository):
             if error.diag.table_name == "stored_events":
                 raise StaleStreamError(ReservationLedger.create_id(tenant, owner)) from error
             raise
-        except psycopg.errors.UndefinedColumn as error:
+        except (psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedFunction) as error:
             problem = "its schema was taken back meanwhile; run `remembrancer migrate up`"
             raise StoreUnavailableError(store=self._database.name, problem=problem) from error
 
@@ -278,9 +280,6 @@ class _Desk:
     def __post_init__(self) -> None:
         self.seen = {one.reservation_id: one for one in self.ledger.pending}
 
-    def note(self, reservation_id: UUID, found: Reservation | None) -> None:
-        self.seen.setdefault(reservation_id, found)
-
     def find(self, reservation_id: UUID) -> Reservation | None:
         if reservation_id not in self.seen:
             statement, values = spend_receipts.finding(
@@ -290,23 +289,39 @@ class _Desk:
             self.seen[reservation_id] = spend_receipts.reservation_of(row, reservation_id)
         return self.seen[reservation_id]
 
-    def receipts(self, facts: Iterable[LedgerEvent]) -> Generator[tuple[str, tuple[Any, ...]]]:
-        """Yield what lets the rows follow the events."""
-        for fact in facts:
-            if isinstance(fact, ReservationAdmitted):
-                self.seen[fact.reservation_id] = fact.reservation_after(None)
-                yield spend_receipts.admitting(fact)
-                continue
-            after = fact.reservation_after(self.find(fact.reservation_id))
-            self.seen[fact.reservation_id] = after
-            if after is not None:
-                yield spend_receipts.changing(fact.tenant, fact.owner, after)
 
+class _Opened(NamedTuple):
+    """What ``open_ledger`` answers behind the transaction's identity."""
 
-def _row(cursor: psycopg.Cursor[tuple[Any, ...]]) -> tuple[Any, ...]:
-    row = cursor.fetchone()
-    assert row is not None  # noqa: S101 - a SELECT from one row
-    return row
+    at_us: int
+    snapshot_version: int | None
+    snapshot: bytes | None
+    versions: list[int] | None
+    topics: list[str] | None
+    states: list[bytes] | None
+    predecessors: list[bytes] | None
+    hashes: list[bytes] | None
+    has_receipt: bool | None
+    kind: str | None = None
+    request_digest: str | None = None
+    state: str | None = None
+    day: str | None = None
+    admitted_us: int | None = None
+    lease_s: int | None = None
+    reserved_quanta: int | None = None
+    charged_quanta: int | None = None
+    usage_tokens: int | None = None
+    unknown_reason: str | None = None
+
+    @property
+    def links(self) -> tuple[Any, ...]:
+        """The columns of the events."""
+        return self[3:8]
+
+    @property
+    def receipt(self) -> tuple[Any, ...]:
+        """The row of the reservation that was asked for."""
+        return self[9:]
 
 
 def _continues(copy: KnownLedger, links: list[Link]) -> bool:

@@ -62,14 +62,30 @@ class Sessions:
 
     @contextmanager
     def begun(
-        self, mine: ThreadState, *, scope: Scope | None, alone: bool, pipelined: bool
+        self,
+        mine: ThreadState,
+        *,
+        scope: Scope | None,
+        alone: bool = False,
+        pipelined: bool = False,
+        opening: Statement | None = None,
     ) -> Generator[Transaction]:
-        """Begin this thread's write transaction; commit it at the end, or roll it back."""
+        """Begin this thread's write transaction; commit it at the end, or roll it back.
+
+        Args:
+            mine: the thread.
+            scope: for whom it writes.
+            alone: whether no other write transaction may be open meanwhile.
+            pipelined: whether its statements are sent together, up to the commit.
+            opening: does what the usual ones do, all but BEGIN; its answer begins with the
+                transaction's identity.
+        """
         if mine.app is not None or mine.snapshots:
             raise RuntimeError("a write transaction can't begin inside a snapshot")
         with translating(store=self._store):
+            statements = [BEGIN_WRITE, opening] if opening else self._opening(scope, alone=alone)
             tx = self._begin(
-                self.app, self._opening(scope, alone=alone), scope=scope, pipelined=pipelined
+                self.app, statements, scope=scope, pipelined=pipelined, asking=opening or IDENTITY
             )
             mine.app = tx
             try:
@@ -97,19 +113,26 @@ class Sessions:
         return statements
 
     def _begin(
-        self, pool: Pool, statements: Sequence[Statement], *, scope: Scope | None, pipelined: bool
+        self,
+        pool: Pool,
+        statements: Sequence[Statement],
+        *,
+        scope: Scope | None,
+        pipelined: bool = False,
+        asking: Statement | None = None,
     ) -> Transaction:
+        began = partial(_began, pool=pool, scope=scope, pipelined=pipelined, asking=asking)
         connection = pool.take()
         try:
             try:
-                return _began(connection, pool, statements, scope=scope, pipelined=pipelined)
+                return began(connection, statements=statements)
             except psycopg.OperationalError:
                 if not connection.closed:
                     raise
             # It had died while it lay in the pool, and nothing has happened yet.
             pool.drop(connection)
             connection = pool.fresh()
-            return _began(connection, pool, statements, scope=scope, pipelined=pipelined)
+            return began(connection, statements=statements)
         except BaseException:
             pool.drop(connection)
             pool.give_back(connection)
@@ -186,19 +209,19 @@ class Sessions:
     def _begin_reading(self, mine: ThreadState, pool: Pool, scope: Scope | None) -> Transaction:
         statements = [settings(self._limits), acting_for(scope)]
         if not mine.snapshots:
-            return self._begin(pool, [BEGIN_READ, *statements], scope=scope, pipelined=False)
+            return self._begin(pool, [BEGIN_READ, *statements], scope=scope)
         first = mine.reader if mine.app is None else mine.app
         statements = [BEGIN_SNAPSHOT, *statements]
         if first is not None and not first.writing:
             # Two roles, one state.
             row = first.connection.execute("SELECT pg_export_snapshot()").fetchone()
             statements.insert(1, (_IN_ONE_STATE.format(row[0] if row else ""), ()))
-            tx = self._begin(pool, statements, scope=scope, pipelined=False)
+            tx = self._begin(pool, statements, scope=scope)
             tx.bound = first.bound
             return tx
         with pool.lent() as connection:
             bound = last_settled(connection)  # Before the snapshot: positions.py says why.
-        tx = self._begin(pool, statements, scope=scope, pipelined=False)
+        tx = self._begin(pool, statements, scope=scope)
         tx.bound = bound
         return tx
 
@@ -233,20 +256,22 @@ def send(tx: Transaction, statements: Sequence[Statement]) -> None:
 
 def _began(
     connection: Connection,
+    *,
     pool: Pool,
     statements: Sequence[Statement],
-    *,
     scope: Scope | None,
     pipelined: bool,
+    asking: Statement | None,
 ) -> Transaction:
-    tx = Transaction(connection, pool, scope=scope, writing=IDENTITY in statements)
+    tx = Transaction(connection, pool, scope=scope, writing=asking is not None)
     if scope is not None and scope.owner is not None and tx.writing:
         tx.locked.add(scope.owned)
     tx.pipeline.enter_context(connection.pipeline())
-    for statement, values in statements:
-        cursor = connection.execute(statement, values)
-        if statement is IDENTITY[0]:
-            tx.identity = _Later(cursor)
+    for one in statements:
+        cursor = connection.execute(*one, binary=one is asking)
+        if one is asking:
+            tx.opening_row = _Later(cursor)
+            tx.identity = tx.opening_row.identity
     if not pipelined:
         tx.pipeline.close()
         if tx.identity is not None:
@@ -255,19 +280,21 @@ def _began(
 
 
 class _Later:
-    """A transaction's identity, from an answer that may be still on its way."""
+    """The row of an answer that may be still on its way."""
 
     def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
         self._cursor = cursor
-        self._found: Identity | None = None
+        self._row: tuple[Any, ...] | None = None
 
-    def __call__(self) -> Identity:
-        if self._found is None:
-            row = self._cursor.fetchone()
-            assert row is not None  # noqa: S101 - a SELECT without FROM
-            xid, backend, timeline = row
-            self._found = Identity(xid, backend, timeline)
-        return self._found
+    def __call__(self) -> tuple[Any, ...]:
+        if self._row is None:
+            self._row = self._cursor.fetchone()
+            assert self._row is not None  # noqa: S101 - a SELECT without FROM
+        return self._row
+
+    def identity(self) -> Identity:
+        xid, backend, timeline = self()[:3]
+        return Identity(xid, backend, timeline)
 
 
 def _roll_back(tx: Transaction) -> None:

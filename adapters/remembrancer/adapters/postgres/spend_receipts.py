@@ -19,7 +19,7 @@ from remembrancer.domain.reservation import (
     ReservationState,
     UnknownReason,
 )
-from remembrancer.domain.reservation_event import ReservationAdmitted
+from remembrancer.domain.reservation_event import LedgerEvent, ReservationAdmitted
 
 ONE_PENDING_QUERY = "spend_receipts_one_pending_query"
 """The index behind the domain's rule that one query is pending at a time."""
@@ -33,23 +33,12 @@ _FIND = """
         lease_s, reserved_quanta, charged_quanta, usage_tokens, unknown_reason
     FROM spend_receipts WHERE tenant = %s AND owner = %s AND reservation_id = %s
 """
-_ADMIT = """
-    INSERT INTO spend_receipts (tenant, owner, reservation_id, request_digest, state, day,
-        admitted_at, lease_s, reserved_quanta, charged_quanta, ceiling_quanta, ceiling_requests,
-        ledger_id, admitted_version)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-"""
-_ADMIT_QUERY = """
-    INSERT INTO spend_receipts (tenant, owner, reservation_id, request_digest, state, day,
-        admitted_at, lease_s, reserved_quanta, charged_quanta, ceiling_quanta, ceiling_requests,
-        ledger_id, admitted_version, kind, deadline)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-"""
-_CHANGE = """
-    UPDATE spend_receipts SET state = %s, charged_quanta = %s, usage_tokens = %s,
-        unknown_reason = %s
-    WHERE tenant = %s AND owner = %s AND reservation_id = %s
-"""
+# An event, and with it the row of its reservation; the first eight values are the event's.
+_ADMISSION = (
+    "SELECT remembrancer.record_admission(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
+    " %s, %s, %s, %s, %s, %s)"
+)
+_CHANGE = "SELECT remembrancer.record_change(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 _PENDING_QUERY = """
     SELECT reservation_id, (extract(epoch FROM deadline) * 1000000)::bigint FROM spend_receipts
     WHERE tenant = %s AND owner = %s AND state = 'pending' AND kind = 'query'
@@ -98,35 +87,34 @@ def reservation_of(row: tuple[Any, ...] | None, reservation_id: UUID) -> Reserva
     )
 
 
-def admitting(fact: ReservationAdmitted) -> Statement:
-    """Return what adds the row of a reservation."""
-    one = fact.reservation_after(None)
-    values = (
-        fact.tenant,
-        fact.owner,
-        one.reservation_id,
-        one.request_digest,
-        one.state.value,
-        one.day,
-        one.admitted_at,
+def recording(fact: LedgerEvent, after: Reservation | None) -> Statement:
+    """Return what records an event, with its values behind those of the event itself.
+
+    Args:
+        fact: the event.
+        after: what it made of its reservation.
+    """
+    if after is None:
+        raise AssertionError("a ledger changes what it admitted, and nothing else")
+    if not isinstance(fact, ReservationAdmitted):
+        reason = after.unknown_reason and after.unknown_reason.value
+        changed = (after.state.value, after.charged_quanta, after.usage_tokens, reason)
+        return _CHANGE, (after.reservation_id, *changed)
+    is_query = after.kind is ReservationKind.QUERY
+    return _ADMISSION, (
+        after.reservation_id,
+        after.request_digest,
+        after.state.value,
+        after.day,
+        after.admitted_at,
         fact.lease_s,
-        one.reserved_quanta,
-        one.charged_quanta,
+        after.reserved_quanta,
+        after.charged_quanta,
         fact.ceiling_quanta,
         fact.ceiling_requests,
-        fact.originator_id,
-        fact.originator_version,
+        after.kind.value if is_query else None,
+        fact.deadline if is_query else None,
     )
-    if one.kind is ReservationKind.INDEXING:
-        return _ADMIT, values
-    return _ADMIT_QUERY, (*values, one.kind.value, fact.deadline)
-
-
-def changing(tenant: str, owner: str, after: Reservation) -> Statement:
-    """Return what makes the row of a reservation what an event made of it."""
-    reason = after.unknown_reason and after.unknown_reason.value
-    changed = (after.state.value, after.charged_quanta, after.usage_tokens, reason)
-    return _CHANGE, (*changed, tenant, owner, after.reservation_id)
 
 
 def pending_query(connection: Connection, tenant: str, owner: str) -> tuple[UUID, datetime] | None:

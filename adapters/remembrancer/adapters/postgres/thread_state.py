@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from remembrancer.adapters.postgres.connection import Connection
 from remembrancer.adapters.postgres.pool import Pool
@@ -41,6 +42,8 @@ class Transaction:
     locked: set[tuple[str, str]] = field(default_factory=set)
     """Owners that wait for its end."""
     identity: Callable[[], Identity] | None = None
+    opening_row: Callable[[], tuple[Any, ...]] | None = None
+    """The answer to the statement that tells the identity, with what else it tells."""
     bound: int | None = None
     """In a snapshot: the last position that a follower may be given."""
     holds_position: bool = False

@@ -3,7 +3,7 @@
 The owner of the tables is bound as well (FORCE), and has no policy: it sees no row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -92,6 +92,19 @@ def secure(
             )
         )
     return "\n".join(parts)
+
+
+def let_call(roles: Roles, functions: Iterable[str]) -> str:
+    """Return what lets the application, and nobody else, call functions."""
+    return "".join(
+        _filled(
+            "REVOKE ALL ON FUNCTION {schema}.{function} FROM PUBLIC;"
+            "GRANT EXECUTE ON FUNCTION {schema}.{function} TO {application};",
+            function=sql.Identifier(function),
+            **_names(roles),
+        )
+        for function in functions
+    )
 
 
 def _names(roles: Roles) -> dict[str, sql.Composable]:

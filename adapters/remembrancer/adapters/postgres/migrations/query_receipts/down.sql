@@ -33,5 +33,6 @@ EXCEPTION
             ' owner of the tables with BYPASSRLS for as long as this takes';
 END $$;
 
+DROP FUNCTION open_ledger, record_admission, record_change;
 DROP INDEX spend_receipts_one_pending_query;
 ALTER TABLE spend_receipts DROP COLUMN kind, DROP COLUMN deadline;
