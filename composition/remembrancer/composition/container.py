@@ -72,9 +72,12 @@ def _indexes(settings: Settings, store: Store, clock: Clock) -> Iterator[VectorI
 
 
 def _carrier(
-    settings: Settings, projection: Projection, clock: Clock
+    settings: Settings, projection: Projection, clock: Clock, *_needed: object
 ) -> Iterator["Carrier | None"]:
-    """Yield who carries entries to an index elsewhere; None where there can be none."""
+    """Yield who carries entries to an index elsewhere; None where there can be none.
+
+    What is closed after it is named in the graph: only resources that one takes itself wait.
+    """
     places = settings.vector_store
     if settings.store.read_only or (places.url is None and places.path is None):
         yield None
@@ -257,7 +260,9 @@ class Container(containers.DeclarativeContainer):
         transactions=store.provided.transactions,
         randomness=randomness,
     )
-    carrier = providers.Resource(_carrier, settings, projection, clock)
+    carrier = providers.Resource(
+        _carrier, settings, projection, clock, store, indexes, preparation
+    )
     remember = providers.Singleton(
         Remember,
         log=store.provided.log,
