@@ -55,6 +55,11 @@ def test_tells_them_in_words_without_a_text(house: House) -> None:
     assert not [one for one in words if "invoice" in one]
 
 
+def at(usd: str, request: int) -> str:
+    """Return how far the day is, under the ceilings of the suite."""
+    return f"2030-01-01 is at {usd} of 0.001000 USD, request {request} of 100"
+
+
 def test_tells_what_was_spent(house: House) -> None:
     spender = Spender(house.store.ledger)
     spender.admit(FIRST_ID, kind=QUERY, charge=10)
@@ -62,12 +67,12 @@ def test_tells_what_was_spent(house: House) -> None:
     spender.admit(SECOND_ID, charge=20)
     spender.lose(SECOND_ID, reason=UnknownReason.TIMEOUT)
 
-    words, day = [one.words for one in timeline(house).happenings], "2030-01-01"
+    words = [one.words for one in timeline(house).happenings]
 
     assert words == [
-        f"reserved 0.000010 USD (query); {day} is at 0.000010 of 0.001000 USD, request 1 of 100",
+        f"reserved 0.000010 USD (query); {at('0.000010', 1)}",
         "settled at 0.000003 USD for 7 tokens",
-        f"reserved 0.000020 USD (indexing); {day} is at 0.000023 of 0.001000 USD, request 2 of 100",
+        f"reserved 0.000020 USD (indexing); {at('0.000023', 2)}",
         "became unknown (timeout), keeps 0.000020 USD",
     ]
 

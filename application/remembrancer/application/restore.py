@@ -6,8 +6,8 @@ the store checks that each event follows its predecessor; whatever is wrong undo
 """
 
 import hmac
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -36,7 +36,7 @@ from remembrancer.application.ports import (
 from remembrancer.application.ports.archive import Archive, ArchivedEvent, Counts, Part
 from remembrancer.application.remember import Progress
 from remembrancer.domain.entry import MemoryEntry
-from remembrancer.domain.errors import StaleStreamError
+from remembrancer.domain.errors import MalformedRecordError, StaleStreamError
 from remembrancer.domain.export_errors import DamagedExportError, StoreNotEmptyError
 from remembrancer.domain.hash_chain import Link, check_link
 from remembrancer.domain.identity import EntryId
@@ -113,8 +113,7 @@ class Restore:
             StoreNotEmptyError: something is in the store already.
             UnreadableExportError: it is no export, or one of a newer release.
             DamagedExportError: it isn't (any more) what was written.
-            RecordError: an event isn't one that this release reads, or doesn't follow its
-                predecessor.
+            UnknownTopicError: it holds an event that only a newer release knows.
             StoreError: the store can't take it in.
         """
         with self._transactions.over_all_tenants():
@@ -150,8 +149,10 @@ class Restore:
 
     def _check_event(self, number: int, one: ArchivedEvent) -> None:
         link = Link(one.version, one.topic, one.state, one.predecessor, one.own)
-        check_link(one.stream_id, link)
-        if not _is_of(self._event(one), one):
+        with _at(number):
+            check_link(one.stream_id, link)
+            event = self._event(one)
+        if not _is_of(event, one):
             raise DamagedExportError(line=number, problem="the event is another owner's")
 
     # -- Writing -----------------------------------------------------------
@@ -188,7 +189,8 @@ class Restore:
         with self._transactions.acting_for(whose.tenant, whose.owner):
             events = [line.event(whose) for _, line in run if isinstance(line, EventLine)]
             if events:
-                self._take_events(events, whose)
+                with _at(number):
+                    self._take_events(events, whose)
             originals = [line.original(whose) for _, line in run if isinstance(line, OriginalLine)]
             if originals:
                 self._keep(number, originals)
@@ -327,6 +329,15 @@ class _Reading:
         )
         if not said == announced == self.counts:
             raise DamagedExportError(line=number, problem="the counts don't agree")
+
+
+@contextmanager
+def _at(line: int) -> Generator[None]:
+    """Say where in the export an event stands, or the run of events that it is in."""
+    try:
+        yield
+    except MalformedRecordError as error:
+        raise DamagedExportError(line=line, problem=str(error)) from error
 
 
 def _check_original(number: int, one: Original) -> None:

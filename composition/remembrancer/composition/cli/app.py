@@ -13,6 +13,8 @@ from remembrancer.composition.cli import (
     entries,
     erasing,
     gates,
+    looking_back,
+    moving,
     questions,
     spending,
     upkeep,
@@ -66,6 +68,11 @@ app.command(name="erase-owner")(erasing.erase_owner)
 app.command()(questions.recall)
 app.command()(questions.pack)
 app.command()(questions.replay)
+app.command()(looking_back.explain)
+app.command()(looking_back.history)
+app.command()(looking_back.timeline)
+app.command()(moving.export)
+app.command()(moving.restore)
 app.command()(spending.prepare)
 app.add_typer(spending.spend_app, name="spend")
 app.add_typer(gates.gates_app, name="gates")

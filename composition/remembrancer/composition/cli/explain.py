@@ -17,10 +17,10 @@ def recalled_data(found: Recalled) -> dict[str, Any]:
     return {
         "mode": found.mode.value,
         "mode_reason": found.mode_reason,
-        "embedding_tuple": _tuple_data(found.embedding_tuple),
+        "embedding_tuple": tuple_data(found.embedding_tuple),
         "entries": [
             {
-                **_placed_data(one),
+                **placed_data(one),
                 "text": one.text,
                 "scope": one.scope,
                 "kind": one.kind,
@@ -55,8 +55,8 @@ def pack_data(pack: ContextPack) -> dict[str, Any]:
         "selection": {
             "mode": selection.mode.value,
             "mode_reason": selection.mode_reason,
-            "embedding_tuple": _tuple_data(selection.embedding_tuple),
-            "entries": [_placed_data(one) for one in selection.entries],
+            "embedding_tuple": tuple_data(selection.embedding_tuple),
+            "entries": [placed_data(one) for one in selection.entries],
             "left_out": [_left_out_data(one) for one in selection.left_out],
             "left_out_count": selection.left_out_count,
         },
@@ -97,14 +97,15 @@ def _placed_rows(entries: Iterable[RecalledEntry | SelectedEntry]) -> list[tuple
             number,
             one.entry_id,
             f"{one.score:.5f}",
-            _shown(one.ranks.dense_rank, one.ranks.dense_score),
-            _shown(one.ranks.sparse_rank, one.ranks.sparse_score),
+            rank_and_score(one.ranks.dense_rank, one.ranks.dense_score),
+            rank_and_score(one.ranks.sparse_rank, one.ranks.sparse_score),
         )
         for number, one in enumerate(entries, start=1)
     ]
 
 
-def _placed_data(one: RecalledEntry | SelectedEntry) -> dict[str, Any]:
+def placed_data(one: RecalledEntry | SelectedEntry) -> dict[str, Any]:
+    """Return an entry's place in an answer as plain data."""
     return {
         "entry_id": str(one.entry_id),
         "version": one.version,
@@ -127,9 +128,11 @@ def _left_out_data(one: LeftOut) -> dict[str, str]:
     return {"entry_id": str(one.entry_id), "reason": one.reason.value}
 
 
-def _tuple_data(embedding_tuple: Any) -> dict[str, Any] | None:
+def tuple_data(embedding_tuple: Any) -> dict[str, Any] | None:
+    """Return an embedding tuple, if there is one, as plain data."""
     return None if embedding_tuple is None else embedding_tuple.model_dump(mode="json")
 
 
-def _shown(rank: int | None, score: float | None) -> str:
+def rank_and_score(rank: int | None, score: float | None) -> str:
+    """Return a place in one list, as a cell of a table."""
     return "-" if rank is None or score is None else f"{rank}  {score:.4f}"
