@@ -4,6 +4,7 @@ from typing import Final
 
 from remembrancer.application.audit import (
     audit,
+    chain,
     entries,
     generations,
     originals,
@@ -13,12 +14,14 @@ from remembrancer.application.audit import (
     reservations,
     selections,
     snapshots,
+    verify_seal,
     walk,
 )
 from remembrancer.application.audit.finding import Invariant
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     *audit.INVARIANTS,
+    *chain.INVARIANTS,
     *walk.INVARIANTS,
     *entries.INVARIANTS,
     *selections.INVARIANTS,
@@ -31,3 +34,6 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     *snapshots.INVARIANTS,
 )
 """By log and vault alone."""
+
+OF_SEALS: Final[tuple[Invariant, ...]] = verify_seal.INVARIANTS
+"""By a log and an earlier seal of it."""

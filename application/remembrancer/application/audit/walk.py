@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Final, Protocol
 
+from remembrancer.application.audit.chain import Before, report_broken
 from remembrancer.application.audit.entries import CORRECTED, ERASED, REMEMBERED, EntryRules
 from remembrancer.application.audit.facts import Facts
 from remembrancer.application.audit.finding import Findings, Invariant, Place, uuid_of
@@ -34,20 +35,8 @@ from remembrancer.application.audit.selections import (
 from remembrancer.application.ports.audit_source import RawEvent
 from remembrancer.domain.cache_context import CacheContext
 from remembrancer.domain.entry import MemoryEntry
-from remembrancer.domain.hash_chain import GENESIS
 from remembrancer.domain.l3_selection import L3Selection
 
-NO_GAPS = Invariant(
-    name="versions-without-gaps",
-    sentence="A stream's versions are 1, 2, 3 and so on, at growing positions.",
-    source="design 4; adr/0006",
-)
-CHAIN = Invariant(
-    name="hash-chain",
-    sentence="Each event carries the hash of its predecessor in its stream, and its own is that "
-    "of what is stored.",
-    source="design 4; adr/0006",
-)
 KNOWN_EVENTS = Invariant(
     name="known-events",
     sentence="Every event is one that this release knows.",
@@ -69,7 +58,7 @@ FORWARD = Invariant(
     sentence="Times never decrease within a stream.",
     source="design 4.2, rule 6",
 )
-INVARIANTS: Final = (NO_GAPS, CHAIN, KNOWN_EVENTS, CANONICAL, STREAM_IDS, FORWARD)
+INVARIANTS: Final = (KNOWN_EVENTS, CANONICAL, STREAM_IDS, FORWARD)
 
 _IMPOSSIBLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What taking in a state of the right fields may raise: no decision recorded such values."""
@@ -129,13 +118,13 @@ class Walk:
     def read(self, events: Iterable[RawEvent]) -> int:
         """Read all of ``events`` and return how many there were; what they raise passes."""
         place = self.place
-        before = _Before()
+        before = Before()
         key_before: bytes | None = None
         for event in events:
             position, key, version, topic, state, predecessor, own = event
             if key != key_before:
                 self._next_stream(key)
-                key_before, before = key, _Before()
+                key_before, before = key, Before()
             place.position, place.version = position, version
             try:
                 digest = sha256(b"".join((predecessor, topic.encode(), b"\0", state))).digest()
@@ -147,7 +136,7 @@ class Walk:
                 or version != before.version + 1
                 or position <= before.position
             ):
-                self._broken(before, event, digest)
+                report_broken(place, before, event, digest)
             before.own, before.version, before.position = own, version, position
             self.events += 1
             if not self.events % _PROGRESS_EVERY:
@@ -215,33 +204,6 @@ class Walk:
         if len(self.not_understood) < NOT_UNDERSTOOD_MAX:
             self.not_understood.add(self.place.stream)
 
-    def _broken(self, before: "_Before", event: RawEvent, digest: bytes) -> None:
-        place = self.place
-        position, _, version, _, _, predecessor, own = event
-        if version != before.version + 1:
-            place.report(NO_GAPS, f"version {before.version + 1}", f"version {version}")
-        if position <= before.position:
-            place.report(NO_GAPS, f"a position after {before.position}", str(position))
-        if predecessor != before.own:
-            place.report(CHAIN, f"predecessor {_shown(before.own)}", _shown(predecessor))
-        if digest != own:
-            place.report(CHAIN, f"{_shown(digest)}, as stored bytes hash", _shown(own))
-
-
-class _Before:
-    """The event before, in the same stream."""
-
-    __slots__ = ("own", "position", "version")
-
-    def __init__(self) -> None:
-        self.own = GENESIS
-        self.version = 0
-        self.position = 0
-
 
 def _nobody_watches(_: int) -> None:
     pass
-
-
-def _shown(value: object) -> str:
-    return value.hex() if isinstance(value, bytes) else f"no hash ({type(value).__name__})"
