@@ -129,14 +129,15 @@ def test_the_keyboard_reaches_everything_in_the_order_of_the_page(
 ) -> None:
     with shown(chromium, report) as page:
         met = list[str]()
-        for _ in range(18):
+        for _ in range(20):
             page.keyboard.press("Tab")
             met.append(_focused(page))
 
     assert met[:6] == ["Skip to the findings", "Findings", "Spend", "Reservations",
                        "Selections and packs", "Erasures"]  # fmt: skip
     filters = list(dict.fromkeys(one for one in met[6:] if one.startswith("f-")))
-    assert filters == ["f-owner", "f-from", "f-to", "f-kind", "f-outcome", "f-text"]
+    assert filters == ["f-owner", "f-from", "f-to", "f-kind", "f-outcome", "f-text",
+                       "f-rows"]  # fmt: skip
 
 
 def test_the_skip_link_leads_to_the_findings(chromium: "Browser", report: Path) -> None:
@@ -170,6 +171,7 @@ def test_an_id_is_searched_by_keyboard_and_forgotten_again(
         _redrawn(page)
         found = page.locator("#selections summary").all_inner_texts()
         page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         _redrawn(page)
         everything = page.inner_text("#selections .shown")
@@ -177,7 +179,7 @@ def test_an_id_is_searched_by_keyboard_and_forgotten_again(
 
     assert len(found) == 1
     assert found[0].startswith("session-07 / plan")
-    assert everything.startswith("Rows 1 to 10 of 24 selections")
+    assert everything.startswith("Rows 1 to 24 of 24 selections")
     assert text == ""
 
 
@@ -211,6 +213,16 @@ def test_pages_are_turned_by_keyboard_and_the_focus_stays(
 
     assert shown_now.startswith("Rows 26 to 29 of 29 reservations")
     assert (focused, is_off) == ("Next page of reservations", "true")
+
+
+def test_a_page_can_be_made_long_to_print_or_search_it(chromium: "Browser", report: Path) -> None:
+    with shown(chromium, report) as page:
+        page.select_option("#f-rows", "100")
+        _redrawn(page)
+        rows = len(_rows(page, "reservations"))
+        pages = page.locator(".pages").count()
+
+    assert (rows, pages) == (29, 0)
 
 
 def test_a_selection_opens_by_keyboard_and_tells_all_about_it(
@@ -307,7 +319,7 @@ def test_paper_is_white_and_shows_what_could_be_opened(chromium: "Browser", repo
     assert ground == "rgb(255, 255, 255)"
     assert controls == [False, False, False]
     assert printed.startswith(b"%PDF")
-    assert opened == 10
+    assert opened == 24
 
 
 def test_nothing_moves_for_who_wants_no_motion(chromium: "Browser", report: Path) -> None:

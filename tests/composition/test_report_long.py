@@ -94,6 +94,7 @@ def test_it_says_what_is_shown_of_how_many(page: "Page") -> None:
         "document.getElementById('f-outcome').value = 'unknown'",
         "document.getElementById('f-text').value = 'a1'",
         "document.getElementById('f-from').value = '2031-12-01'",
+        "document.getElementById('f-rows').value = '500'",
         "document.getElementById('filters').reset()",
     ],
 )

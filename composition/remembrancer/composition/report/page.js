@@ -46,7 +46,7 @@ function chosen() {
   return {
     owner: value.owner === "" ? null : Number(value.owner),
     from: value.from, to: value.to, kindOf, kind,
-    outcome: value.outcome, text: value.text.trim().toLowerCase(),
+    outcome: value.outcome, text: value.text.trim().toLowerCase(), rows: Number(value.rows),
   };
 }
 
@@ -111,6 +111,7 @@ function refresh(isFirst) {
   for (const section of Object.values(SECTIONS)) {
     section.found = section.narrow(want);
     section.page = 0;
+    section.size = want.rows;
     showSection(section, want);
     told.push(`${section.found.length} ${section.name}`);
   }

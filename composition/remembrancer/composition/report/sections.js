@@ -1,8 +1,5 @@
 // Sections: which rows they have, how a row is shown, and their pages of rows.
 
-const ROWS_A_PAGE = 25;
-const SELECTIONS_A_PAGE = 10;
-
 const label = (title, of) => ({ title, of, className: "label" });
 const id = (title, of) => ({ title, className: "wide", of: (row) => make("span", { class: "id" }, of(row)) });
 const amount = (title, of) => ({ title, of, className: "number" });
@@ -10,7 +7,7 @@ const owner = label("Owner", (row) => ownerName(row.owner));
 
 const SECTIONS = {
   findings: {
-    id: "findings", name: "findings", size: ROWS_A_PAGE, all: DATA.findings, rows: DATA.findings.rows,
+    id: "findings", name: "findings", all: DATA.findings, rows: DATA.findings.rows,
     caption: "What doesn't hold",
     none: "Nothing was found.",
     day: (row) => dayOf(row.at),
@@ -25,7 +22,7 @@ const SECTIONS = {
     ],
   },
   spend: {
-    id: "spend", name: "owner days", size: ROWS_A_PAGE, all: DATA.days, rows: DATA.days.rows,
+    id: "spend", name: "owner days", all: DATA.days, rows: DATA.days.rows,
     caption: "Charges per owner and UTC day, in USD",
     none: "Nothing was spent.",
     day: (row) => row.day,
@@ -47,7 +44,7 @@ const SECTIONS = {
     ],
   },
   reservations: {
-    id: "reservations", name: "reservations", size: ROWS_A_PAGE, all: DATA.reservations, rows: DATA.reservations.rows,
+    id: "reservations", name: "reservations", all: DATA.reservations, rows: DATA.reservations.rows,
     caption: "Reservations, latest first",
     none: "Nothing was reserved.",
     day: (row) => row.day,
@@ -67,7 +64,7 @@ const SECTIONS = {
     ],
   },
   selections: {
-    id: "selections", name: "selections", size: SELECTIONS_A_PAGE, all: DATA.selections, rows: DATA.selections.rows,
+    id: "selections", name: "selections", all: DATA.selections, rows: DATA.selections.rows,
     none: "Nothing was selected.",
     day: (row) => dayOf(row.at),
     kinds: "selection", kind: (row) => row.kind,
@@ -79,7 +76,7 @@ const SECTIONS = {
     show: showSelection,
   },
   erasures: {
-    id: "erasures", name: "erasures", size: ROWS_A_PAGE, all: DATA.erasures, rows: DATA.erasures.rows,
+    id: "erasures", name: "erasures", all: DATA.erasures, rows: DATA.erasures.rows,
     caption: "Erased entries, latest first",
     none: "Nothing was erased.",
     day: (row) => dayOf(row.at),
