@@ -14,7 +14,7 @@ from remembrancer.adapters.memory.event_log import MemoryRecorder
 from remembrancer.adapters.memory.ledger_repository import MemoryLedgerRepository
 from remembrancer.adapters.memory.session_vault import MemorySessionVault
 from remembrancer.adapters.memory.transactions import MemoryTransactions
-from remembrancer.adapters.sqlite.archive import _EVENTS, SqliteArchive, _chosen
+from remembrancer.adapters.sqlite.archive import SqliteArchive, _reading
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.entry_vault import SqliteEntryVault
 from remembrancer.adapters.sqlite.ledger_repository import SqliteLedgerRepository
@@ -85,11 +85,9 @@ class TestSqliteArchive(ArchiveContract):
     def test_nobodys_events_are_found_by_reading_the_log(
         self, tmp_path: Path, part: Part, index: str
     ) -> None:
-        chosen, values = _chosen(part)
+        statement, values = _reading(part, 0, 10, newest=False)
         with Database.open(tmp_path / "memory.db") as database:
-            rows = database.connection().execute(
-                f"EXPLAIN QUERY PLAN {_EVENTS.format(chosen)}", values
-            )
+            rows = database.connection().execute(f"EXPLAIN QUERY PLAN {statement}", values)
 
             plan = [row[3] for row in rows]
 

@@ -12,6 +12,7 @@ from remembrancer.adapters.sqlite import spend_receipts
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.original_row import to_original
 from remembrancer.application.ports.archive import (
+    WHOLE,
     Archive,
     ArchivedEvent,
     ArchivedSession,
@@ -46,7 +47,7 @@ _EVENTS = (
     " ON first.originator_id = e.originator_id AND first.originator_version = 1"
     " LEFT JOIN stored_events AS before ON before.originator_id = e.originator_id"
     " AND before.originator_version = e.originator_version - 1"
-    " WHERE e.notification_id IN ({}) ORDER BY e.notification_id"
+    " WHERE {} ORDER BY e.notification_id LIMIT ?"
 )
 _WHOLE = "SELECT one.notification_id FROM stored_events AS one WHERE 1"
 _OF_STREAM = "SELECT one.notification_id FROM stored_events AS one WHERE one.originator_id = ?"
@@ -118,15 +119,9 @@ class SqliteArchive(Archive):
         limit: int | None = None,
         newest: bool = False,
     ) -> Generator[ArchivedEvent]:
-        chosen, values = _chosen(part)
-        number = "first.notification_id" if part.reservation_id else "one.notification_id"
-        chosen += f" AND {number} > ?"
-        values.append(after_position)
-        if limit is not None:
-            chosen += f" ORDER BY {number}{' DESC' if newest else ''} LIMIT ?"
-            values.append(limit)
+        statement, values = _reading(part, after_position, limit, newest=newest)
         with self._database.read() as connection:
-            for row in connection.execute(_EVENTS.format(chosen), values):
+            for row in connection.execute(statement, values):
                 try:
                     event = _event(*row)
                 except (TypeError, ValueError) as error:  # No id of a stream.
@@ -189,6 +184,24 @@ class SqliteArchive(Archive):
         with self._database.write() as connection:
             for fact in facts:
                 spend_receipts.record(connection, fact)
+
+
+def _reading(
+    part: Part, after_position: int, limit: int | None, *, newest: bool
+) -> tuple[str, list[str | int | bytes]]:
+    """Return the statement that reads a part's events, and its values."""
+    bound = -1 if limit is None else limit
+    if part == WHOLE and not newest:  # In the order of the table: nothing is held for it.
+        return _EVENTS.format("e.notification_id > ?"), [after_position, bound]
+    chosen, values = _chosen(part)
+    number = "first.notification_id" if part.reservation_id else "one.notification_id"
+    chosen += f" AND {number} > ? ORDER BY {number}{' DESC' if newest else ''} LIMIT ?"
+    return _EVENTS.format(f"e.notification_id IN ({chosen})"), [
+        *values,
+        after_position,
+        bound,
+        bound,
+    ]
 
 
 def _chosen(part: Part) -> tuple[str, list[str | int | bytes]]:
