@@ -67,7 +67,7 @@ class DenseSearch:
         self._lookup = lookup
         self._log = log
 
-    def query(self, query: RecallQuery, context: RecallContext) -> DenseQuery:
+    def asked(self, query: RecallQuery, context: RecallContext) -> DenseQuery:
         """Return the question as a vector of the space of the index that answers."""
         if query.candidate_selection is CandidateSelection.LEGACY:
             return DenseQuery(reason="legacy_candidate_selection")

@@ -102,14 +102,14 @@ class Recall:
         if query.kind is RecallKind.CORE:
             with self._transactions.snapshot():
                 return self._core(query)
-        dense = self._dense.query(query, context)
+        dense = self._dense.asked(query, context)
         if dense.goes_elsewhere:
             return self._from_afar(query, dense)
         # One state of the store for indexes and vault: no match can go stale in between.
         with self._transactions.snapshot():
             if not self._dense.is_current(dense):
                 # Another index took over meanwhile: the question needs a vector of its space.
-                dense = self._dense.query(query, context)
+                dense = self._dense.asked(query, context)
             filters = self.filters(query)
             if not filters:
                 return _answer([], {}, query, _mode(dense, query, by_words=False), dense)

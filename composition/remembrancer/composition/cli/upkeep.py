@@ -9,6 +9,7 @@ import typer
 from remembrancer.application.ports import VectorIndex
 from remembrancer.application.ports.vector_indexes import LOCAL
 from remembrancer.application.projection import Projected
+from remembrancer.application.reindex import Reindexed
 from remembrancer.application.status import Status
 from remembrancer.composition.cli.options import AsJson, Config, Db, Opened, opened
 from remembrancer.composition.diagnosis import Finding, diagnose, provider_state
@@ -61,27 +62,29 @@ def reindex(
                 allow_gaps=allow_gaps,
                 progress=progress,
             )
-        if as_json:
-            session.out.data(
-                {
-                    "index": _index_data(done.index),
-                    "vectors": done.vectors,
-                    "resumed_from": done.resumed_from,
-                    "retired": list(done.retired),
-                }
-            )
-            return
-        session.out.line(
-            f"Index {done.index.number} answers now: {done.vectors} vectors of "
-            f"{done.index.embedding_tuple}."
+        _show_reindexed(session, done)
+
+
+def _show_reindexed(session: Opened, done: Reindexed) -> None:
+    if session.out.as_json:
+        session.out.data(
+            {
+                "index": _index_data(done.index),
+                "vectors": done.vectors,
+                "resumed_from": done.resumed_from,
+                "retired": list(done.retired),
+            }
         )
-        if done.resumed_from:
-            session.out.line(f"Resumed from log position {done.resumed_from}.")
-        if done.retired:
-            kept = ", ".join(map(str, done.retired))
-            session.out.line(
-                f"Retired and kept: index {kept} (--only-drop-retired destroys them)."
-            )
+        return
+    session.out.line(
+        f"Index {done.index.number} answers now: {done.vectors} vectors of "
+        f"{done.index.embedding_tuple}."
+    )
+    if done.resumed_from:
+        session.out.line(f"Resumed from log position {done.resumed_from}.")
+    if done.retired:
+        kept = ", ".join(map(str, done.retired))
+        session.out.line(f"Retired and kept: index {kept} (--only-drop-retired destroys them).")
 
 
 def _place(name: str | None, settings: Settings) -> str | None:
