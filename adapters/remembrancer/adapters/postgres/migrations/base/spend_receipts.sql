@@ -7,10 +7,10 @@ CREATE TABLE spend_receipts (
     tenant text COLLATE "C" NOT NULL,
     owner text COLLATE "C" NOT NULL,
     reservation_id uuid NOT NULL,
-    request_digest text COLLATE "C" NOT NULL CHECK (request_digest ~ '^[0-9a-f]{64}$'),
+    request_digest text COLLATE "C" NOT NULL CHECK (length(request_digest) = 64),
     state text COLLATE "C" NOT NULL
         CHECK (state IN ('pending', 'settled', 'unknown', 'reconciled')),
-    day text COLLATE "C" NOT NULL CHECK (day ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'), -- UTC, of admission
+    day text COLLATE "C" NOT NULL CHECK (length(day) = 10), -- UTC, of admission
     admitted_at timestamptz NOT NULL,
     lease_s integer NOT NULL CHECK (lease_s > 0),
     reserved_quanta bigint NOT NULL CHECK (reserved_quanta > 0),
