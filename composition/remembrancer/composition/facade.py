@@ -15,6 +15,7 @@ from remembrancer.application.reindex import Reindexed
 from remembrancer.application.remember import Progress
 from remembrancer.application.status import Status
 from remembrancer.composition.arguments import entry_id_of, instance, instances
+from remembrancer.composition.auditing import Auditing
 from remembrancer.composition.carrying import Carrying
 from remembrancer.composition.looking_back import LookingBack
 from remembrancer.composition.twin import async_twin
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from remembrancer.composition.container import Container
 
 
-class Remembrancer(LookingBack, Carrying):
+class Remembrancer(LookingBack, Carrying, Auditing):
     """A memory: entries in, recall and packs out, every choice replayable.
 
     Safe to share between threads; a context manager, also with ``async with``.  Methods block;

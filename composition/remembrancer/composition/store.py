@@ -1,7 +1,7 @@
 """Opening a store: every port of one backend, sharing its transactions."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,11 @@ from remembrancer.application.ports import (
     VectorOutbox,
 )
 from remembrancer.composition.settings import StoreSettings
+from remembrancer.domain.errors import SettingsError
 
 if TYPE_CHECKING:
     from remembrancer.application.ports.archive import Archive
+    from remembrancer.application.ports.audit_source import AuditSource
     from remembrancer.application.ports.ledger_repository import LedgerRepository
 
 
@@ -39,6 +41,8 @@ class Store:
     ledger: "LedgerRepository"
     secret: InstallationSecret
     archive: "Archive"
+    audit: "Callable[[], AbstractContextManager[AuditSource]] | None" = None
+    """Opens the same store for an audit, beside what is open."""
 
 
 @contextmanager
@@ -62,6 +66,7 @@ def _memory_store(clock: Clock, randomness: Randomness) -> Store:
     # Adapters are imported where they are chosen, so that a host loads only its backend's.
     from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
     from remembrancer.adapters.memory.archive import MemoryArchive  # noqa: PLC0415
+    from remembrancer.adapters.memory.audit_source import MemoryAuditSource  # noqa: PLC0415
     from remembrancer.adapters.memory.entry_vault import MemoryEntryVault  # noqa: PLC0415
     from remembrancer.adapters.memory.event_log import MemoryRecorder  # noqa: PLC0415
     from remembrancer.adapters.memory.installation_secret import (  # noqa: PLC0415
@@ -80,13 +85,23 @@ def _memory_store(clock: Clock, randomness: Randomness) -> Store:
     vault = MemoryEntryVault(transactions=transactions)
     sessions = MemorySessionVault(transactions=transactions)
     ledger = MemoryLedgerRepository(transactions=transactions, log=log, clock=clock)
+    sparse = MemorySparseIndex(transactions=transactions)
+    indexes = MemoryVectorIndexes(transactions=transactions)
+    source = MemoryAuditSource(
+        recorder=recorder,
+        vault=vault,
+        sessions=sessions,
+        sparse=sparse,
+        indexes=indexes,
+        ledger=ledger,
+    )
     return Store(
         transactions=transactions,
         log=log,
         vault=vault,
         sessions=sessions,
-        sparse=MemorySparseIndex(transactions=transactions),
-        indexes=MemoryVectorIndexes(transactions=transactions),
+        sparse=sparse,
+        indexes=indexes,
         outbox=MemoryVectorOutbox(transactions=transactions, clock=clock),
         ledger=ledger,
         secret=MemoryInstallationSecret(randomness=randomness),
@@ -97,7 +112,14 @@ def _memory_store(clock: Clock, randomness: Randomness) -> Store:
             sessions=sessions,
             ledger=ledger,
         ),
+        audit=lambda: _unchanging(transactions, source),
     )
+
+
+@contextmanager
+def _unchanging(transactions: Transactions, source: "AuditSource") -> "Generator[AuditSource]":
+    with transactions.snapshot():
+        yield source
 
 
 @contextmanager
@@ -135,4 +157,32 @@ def _sqlite_store(
             ledger=SqliteLedgerRepository(database=database, log=log, clock=clock),
             secret=SqliteInstallationSecret(database=database, randomness=randomness),
             archive=SqliteArchive(database=database),
+            audit=lambda: _sqlite_audit(settings, is_ours=True),
         )
+
+
+@contextmanager
+def open_audit_source(settings: StoreSettings) -> "Generator[AuditSource]":
+    """Open what the settings name for an audit alone: nothing is made, written or locked out.
+
+    Raises:
+        SettingsError: there is nothing that could be opened.
+        StoreError: it can't be opened; the error says why.
+    """
+    if settings.backend != "sqlite":
+        raise SettingsError(
+            setting="store.backend", problem=f"{settings.backend} can't be audited from outside"
+        )
+    with _sqlite_audit(settings, is_ours=False) as source:
+        yield source
+
+
+def _sqlite_audit(
+    settings: StoreSettings, *, is_ours: bool
+) -> "AbstractContextManager[AuditSource]":
+    # As above.
+    from remembrancer.adapters.sqlite.audit_source import SqliteAuditSource  # noqa: PLC0415
+
+    return SqliteAuditSource.open(
+        settings.path, busy_timeout_s=settings.busy_timeout_s, is_ours=is_ours
+    )

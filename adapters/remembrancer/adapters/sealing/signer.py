@@ -28,19 +28,11 @@ class Ed25519Signer(Signer):
 
     @override
     def sign(self, message: bytes) -> bytes:
-        return self._private().sign(message)
+        return _private(self._key).sign(message)
 
     @override
     def public_key(self) -> bytes:
-        return self._private().public_key().public_bytes_raw()
-
-    def _private(self) -> "Ed25519PrivateKey":
-        # Some 30 ms to import, and few processes sign anything.
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
-            Ed25519PrivateKey,
-        )
-
-        return Ed25519PrivateKey.from_private_bytes(self._key)
+        return _private(self._key).public_key().public_bytes_raw()
 
 
 class Ed25519SignatureCheck(SignatureCheck):
@@ -132,3 +124,12 @@ def public_key_of(pem: bytes) -> bytes:
     if not isinstance(key, Ed25519PublicKey):
         raise InvalidInputError(field="public-key", problem="isn't an Ed25519 public key in PEM")
     return key.public_bytes_raw()
+
+
+def _private(key: bytes) -> "Ed25519PrivateKey":
+    # Some 30 ms to import, and few processes sign anything.
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+        Ed25519PrivateKey,
+    )
+
+    return Ed25519PrivateKey.from_private_bytes(key)

@@ -31,6 +31,8 @@ _READING: Final = apsw.SQLITE_OPEN_READONLY
 _WITHOUT_LOCKS: Final = "unix-none"
 _SHM_LOCKS: Final = (120, 9)
 """First byte and number of bytes of a ``-shm`` that SQLite locks while a file is open."""
+_FLOCK: Final = "hhqqi4x"
+"""Linux's ``struct flock`` on 64 bits."""
 _SETTINGS: Final = {"query_only": 1, "temp_store": 2, "trusted_schema": 0, "cell_size_check": 1}
 
 _State = tuple[tuple[int, int] | None, ...]
@@ -73,7 +75,8 @@ def open_for_audit(
     if not exists(path):
         raise StoreUnavailableError(store=str(path), problem="there is no such file")
     with translating(store=str(path)):
-        connection, before = _opened(path, is_live=is_ours or _is_open(path))
+        is_live = exists(_shm_path(path)) and (is_ours or _is_locked(_shm_path(path)))
+        connection, before = _opened(path, is_live=is_live)
     try:
         with translating(store=str(path)):
             connection.set_busy_timeout(int(busy_timeout_s * 1000))
@@ -100,11 +103,8 @@ def _opened(path: Path, *, is_live: bool) -> tuple[apsw.Connection, _State | Non
     return connection, before
 
 
-def _is_open(path: Path) -> bool:
-    """Say whether some process has the file open; where that can't be known, yes."""
-    shm = path.with_name(path.name + "-shm")
-    if not exists(shm):
-        return False
+def _is_locked(shm: Path) -> bool:
+    """Say whether some process has the store open; where that can't be known, yes."""
     if sys.platform != "linux":
         return True
     import fcntl  # noqa: PLC0415  # not on every system
@@ -115,13 +115,17 @@ def _is_open(path: Path) -> bool:
         return True
     try:
         start, length = _SHM_LOCKS
-        asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
         answer = fcntl.fcntl(file, fcntl.F_GETLK, asked)
-        return bool(struct.unpack("hhqqi4x", answer)[0] != fcntl.F_UNLCK)
+        return bool(struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK)
     except OSError:
         return True
     finally:
         os.close(file)
+
+
+def _shm_path(path: Path) -> Path:
+    return path.with_name(path.name + "-shm")
 
 
 def _state(path: Path) -> _State:

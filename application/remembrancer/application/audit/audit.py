@@ -253,6 +253,20 @@ class Audit:
         return None
 
 
+def unopened(store: str, error: StoreError) -> AuditReport:
+    """Return the report of a store that couldn't even be opened."""
+    run = _Run(Findings())
+    _whole(run, "a store that can be opened", str(error))
+    return AuditReport(
+        store=store,
+        findings=tuple(run.findings.kept),
+        findings_count=run.findings.count,
+        notes=(),
+        counts={},
+        position=0,
+    )
+
+
 def _whole(run: _Run, expected: str, found: str) -> None:
     run.findings.add(
         Finding(invariant=WHOLE.name, stream=None, version=None, expected=expected, found=found)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from remembrancer.application.audit.chain import Link, chained
-from remembrancer.application.audit.finding import Findings, Place, Progress
+from remembrancer.application.audit.chain import CHAIN, Link, chained
+from remembrancer.application.audit.finding import AuditReport, Findings, Place, Progress
 from remembrancer.application.audit.merkle import MerkleRoot
 from remembrancer.application.ports.audit_source import AuditSource
 from remembrancer.application.ports.signer import Signer
@@ -124,8 +124,10 @@ def write_seal(
     *,
     at: datetime,
     progress: Progress | None = None,
-) -> tuple[Statement, Findings]:
+) -> tuple[Statement, AuditReport]:
     """Write the seal of a log; the statement comes last, and only if no chain is broken.
+
+    Returns the statement, and a report with what is wrong with the chains, if anything.
 
     Raises:
         StoreError: the log can't be read to its end; what was written is no seal.
@@ -159,7 +161,16 @@ def write_seal(
         )
     if progress is not None:
         progress(extent.events, extent.events)
-    return statement, findings
+    if source.changed_meanwhile():
+        Place(findings).report(CHAIN, "one state", "somebody wrote meanwhile; seal again")
+    return statement, AuditReport(
+        store=source.name,
+        findings=tuple(findings.kept),
+        findings_count=findings.count,
+        notes=(),
+        counts={"events": events, "streams": streams},
+        position=position,
+    )
 
 
 def heads(links: Iterable[Link]) -> Iterator[tuple[Head, int]]:

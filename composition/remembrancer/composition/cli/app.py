@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from remembrancer.composition.cli import (
+    audit,
     documents,
     entries,
     erasing,
@@ -76,6 +77,7 @@ app.command()(moving.restore)
 app.command()(spending.prepare)
 app.add_typer(spending.spend_app, name="spend")
 app.add_typer(gates.gates_app, name="gates")
+app.add_typer(audit.audit_app, name="audit")
 app.command()(upkeep.reindex)
 app.command()(upkeep.project)
 app.command()(upkeep.status)
