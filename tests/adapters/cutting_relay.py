@@ -51,27 +51,25 @@ class CuttingRelay:
                     threading.Thread(target=call, args=[client, server], daemon=True).start()
 
     def _to_server(self, client: socket.socket, server: socket.socket) -> None:
+        silent = False
         with suppress(OSError):
             while data := client.recv(_CHUNK):
-                if b"COMMIT\0" not in data or self.next_cut in {None, Cut.ANSWER}:
-                    server.sendall(data)
-                    continue
-                silent, self.next_cut, self._has_cut = self.next_cut is Cut.SILENCE, None, True
-                _end(client)
-                if silent:
-                    return
-                break
+                if b"COMMIT\0" in data and self.next_cut in {Cut.COMMIT, Cut.SILENCE}:
+                    silent, self.next_cut, self._has_cut = self.next_cut is Cut.SILENCE, None, True
+                    break
+                server.sendall(data)
+        _end(client)
+        if not silent:
             _end(server)
 
     def _to_client(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(_CHUNK):
-                if self.next_cut is Cut.ANSWER and b"COMMIT\0" in data:
+                if b"COMMIT\0" in data and self.next_cut is Cut.ANSWER:
                     self.next_cut, self._has_cut = None, True
-                    _end(client)
                     break
                 client.sendall(data)
-            _end(client)
+        _end(client)
 
 
 @contextmanager

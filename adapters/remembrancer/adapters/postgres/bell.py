@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 
 import psycopg
 
@@ -47,7 +48,8 @@ class Bell:
         self._guard = threading.Lock()
         self._rung = threading.Event()
         self._closed = threading.Event()
-        self._ending, self._end = socket.socketpair()
+        self._ends: tuple[socket.socket, socket.socket] | None = None
+        """What a listener waits on besides the server, and what wakes it there."""
         self._followers = set[threading.Event]()
         self._ringer: threading.Thread | None = None
         self._listener: threading.Thread | None = None
@@ -65,7 +67,9 @@ class Bell:
         with self._guard:
             self._followers.add(event)
             if self._listener is None and not self._closed.is_set():
-                self._listener = self._started(self._listen, "remembrancer-listen")
+                self._ends = socket.socketpair()
+                listen = partial(self._listen, self._ends[0])
+                self._listener = self._started(listen, "remembrancer-listen")
 
     def leave(self, event: threading.Event) -> None:
         """Set it no more."""
@@ -73,14 +77,20 @@ class Bell:
             self._followers.discard(event)
 
     def close(self) -> None:
-        """Send what is still to be said, and end."""
+        """End, and wait for what is being sent."""
         self._closed.set()
         self._rung.set()
-        self._end.close()
+        if self._ends is not None:
+            self._ends[1].close()
         for thread in (self._ringer, self._listener):
             if thread is not None and thread is not threading.current_thread():
                 thread.join()
-        self._ending.close()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close what a forked child has a copy of; the threads stayed with the parent."""
+        for end in self._ends or ():
+            end.close()
 
     def _wake(self) -> None:
         for event in list(self._followers):
@@ -94,13 +104,13 @@ class Bell:
                 connection.execute(_RING)
             self._closed.wait(REST_S)
 
-    def _listen(self) -> None:
+    def _listen(self, ending: socket.socket) -> None:
         while not self._closed.is_set():
             with suppress(psycopg.Error, StoreError), self._connect() as connection:
                 connection.execute(_LISTEN)
                 self._wake()  # For what was committed before.
                 while not self._closed.is_set():
-                    select.select([connection.fileno(), self._ending.fileno()], [], [])
+                    select.select([connection.fileno(), ending.fileno()], [], [])
                     for _ in connection.notifies(timeout=0):
                         self._wake()
             self._closed.wait(AGAIN_S)

@@ -7,10 +7,33 @@ import psycopg
 from psycopg import conninfo
 
 from remembrancer.adapters.postgres.limits import Limits
-from remembrancer.adapters.postgres.translation import translated, without_values
-from remembrancer.domain.errors import SettingsError
+from remembrancer.domain.errors import (
+    SettingsError,
+    StoreError,
+    StoreForbiddenError,
+    StoreUnavailableError,
+)
 
 APPLICATION = "remembrancer"
+
+_ALIVE = {
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""A server that is gone without a word is found so within a minute, not in two hours; a connection
+string may say otherwise."""
+
+_REFUSALS = (
+    "authentication failed",
+    "pg_hba.conf",
+    "does not exist",
+    "not permitted to log in",
+    "permission denied for database",
+    "no password supplied",
+)
+"""For each of these waiting doesn't help.  In another language it only seems to."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -36,24 +59,33 @@ def connect(dsn: str, *, limits: Limits, store: str) -> Connection:
     """Open a connection; each statement is a transaction of its own until BEGIN.
 
     Raises:
-        StoreForbiddenError: the server refuses role or password.
-        StoreUnavailableError: it can't be had, now.
+        StoreForbiddenError: the server refuses role, password or database.
+        StoreUnavailableError: it can't be reached, or takes no more connections now.
     """
     try:
         connection: Connection = psycopg.connect(
-            dsn,
+            conninfo.make_conninfo(dsn, **_unless_said(dsn, _ALIVE)),
             autocommit=True,
             prepare_threshold=limits.prepare_after,
             connect_timeout=limits.connect_timeout_s,
             application_name=APPLICATION,
         )
-    except psycopg.Error as error:
-        without_values(error)
-        known = translated(error, store=store)
-        if known is None:
-            raise
-        raise known from error
+    except psycopg.OperationalError as error:
+        raise _refused(error, store=store) from error
     return connection
+
+
+def _unless_said(dsn: str, defaults: dict[str, str]) -> dict[str, str]:
+    said = conninfo.conninfo_to_dict(dsn)
+    return {name: value for name, value in defaults.items() if name not in said}
+
+
+def _refused(error: psycopg.OperationalError, *, store: str) -> StoreError:
+    # A refusal at this point has no SQLSTATE: only words, in the server's language.
+    words = str(error)
+    if any(one in words for one in _REFUSALS):
+        return StoreForbiddenError(store=store, problem="refuses role, password or database")
+    return StoreUnavailableError(store=store, problem="it takes no connection")
 
 
 def neutralise(connection: Connection) -> None:

@@ -321,6 +321,7 @@ class Database:
     def leave_parents_connections(self) -> None:
         """After a fork, in the child: begin with connections of its own."""
         self._sessions.leave()
+        self.bell.abandon()
         self._begin_anew()
 
     # -- Inside ------------------------------------------------------------

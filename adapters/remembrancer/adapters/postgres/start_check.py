@@ -33,6 +33,16 @@ _UNFORCED = """
     )
     LIMIT 1
 """
+_SEES_ALL = """
+    SELECT polname FROM pg_policy
+    JOIN pg_class ON pg_class.oid = polrelid AND relnamespace = %s::regnamespace
+    WHERE pg_get_expr(polqual, polrelid) = 'true'
+    AND EXISTS (
+        SELECT FROM unnest(polroles) AS role
+        WHERE role = 0 OR pg_has_role(current_user, role, 'MEMBER')
+    )
+    LIMIT 1
+"""
 _SCHEMA = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
 _REVISION = "SELECT version_num FROM remembrancer.alembic_version"
 _WRITABLE = """
@@ -52,6 +62,12 @@ def check_application(connection: Connection, *, store: str) -> None:
     """
     check_schema(connection, store=store)
     _check_no_power(connection, setting="store.dsn", instead="the application's role")
+    if _one(connection, _SEES_ALL, SCHEMA) is not None:
+        raise SettingsError(
+            setting="store.dsn",
+            problem="the role may see every tenant's rows, as the auditor's does; name the "
+            "application's role, which `remembrancer migrate up` makes",
+        )
     table = _one(connection, _UNFORCED, SCHEMA)
     if table is not None:
         raise SettingsError(

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from typing_extensions import override
 
+from remembrancer.adapters.postgres.clearing import is_cleared
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.application.ports.transactions import Transactions
 
@@ -39,4 +40,5 @@ class PostgresTransactions(Transactions):
 
     @override
     def scrub(self) -> bool:
-        return True
+        """Say whether the files are clear; clearing them takes the owner's role (adr/0027)."""
+        return is_cleared(self._database)

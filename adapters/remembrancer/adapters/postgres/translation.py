@@ -38,11 +38,8 @@ _UNAVAILABLE: dict[type[psycopg.Error], str] = {
     states.CrashShutdown: LOST,
     states.IdleSessionTimeout: LOST,
     states.IoError: "its disk reported an error",
-    states.InvalidCatalogName: "it has no such database",
 }
 _FORBIDDEN: dict[type[psycopg.Error], str] = {
-    states.InvalidPassword: "refuses the password",
-    states.InvalidAuthorizationSpecification: "refuses this role",
     states.InsufficientPrivilege: "lets this role do that to nobody's rows, or not to these",
 }
 _CORRUPT = (states.DataCorrupted, states.IndexCorrupted)
