@@ -61,14 +61,10 @@ def private_pem(key: bytes) -> bytes:
     """Return a private key as a file holds it."""
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415  # as above
 
-    return (
-        Ed25519Signer(key=key)
-        ._private()
-        .private_bytes(  # its own module
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
+    return _private(key).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
     )
 
 
