@@ -26,8 +26,8 @@ CREATE TABLE vector_outbox_erasures (
 CREATE INDEX vector_outbox_erasures_in_order ON vector_outbox_erasures (index_number, number);
 
 -- Who carries over at present.
-CREATE TABLE vector_outbox_lease (
-    id integer PRIMARY KEY CHECK (id = 1),
+CREATE TABLE vector_outbox_leases (
+    index_number bigint PRIMARY KEY,
     holder text COLLATE "C" NOT NULL,
     until timestamptz NOT NULL
 );

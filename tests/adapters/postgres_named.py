@@ -1,0 +1,411 @@
+"""The suites' calls name no tenant, or only an owner: here each is made for one that it may mean.
+
+Row security shows nobody's rows to who names nobody.  So a call by id is made for each tenant that
+the suites know, and what is stored without labels is given some.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+import pytest
+from tests.adapters.postgres_server import FreshDatabase
+from typing_extensions import override
+
+from remembrancer.adapters.postgres import maintenance
+from remembrancer.adapters.postgres.database import Database
+from remembrancer.adapters.postgres.entry_vault import PostgresEntryVault
+from remembrancer.adapters.postgres.session_vault import PostgresSessionVault
+from remembrancer.adapters.postgres.sparse_index import PostgresSparseIndex
+from remembrancer.adapters.postgres.transactions import PostgresTransactions
+from remembrancer.adapters.postgres.vector_indexes import PostgresVectorIndexes
+from remembrancer.adapters.postgres.vector_outbox import PostgresVectorOutbox
+from remembrancer.adapters.postgres.vector_store import PostgresVectorStore
+from remembrancer.application.ports import (
+    EntryVault,
+    Original,
+    SessionVault,
+    SparseDocument,
+    SparseIndex,
+    VectorIndex,
+    VectorIndexes,
+    VectorMatch,
+    VectorOutbox,
+    VectorPoint,
+    VectorStore,
+)
+from remembrancer.application.ports.vector_outbox import OutboxErasure, OutboxVector
+from remembrancer.application.ports.vector_store import Filter
+from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.identity import EntryId
+from remembrancer.domain.vector import Vector
+
+TENANTS = ("acme", "acme-corp", "other")
+UNNAMED = {"tenant": "acme", "owner": "nobody in particular"}
+
+
+class ClearingTransactions(PostgresTransactions):
+    """Clears as the operator is told to, and puts the database's files where a suite looks."""
+
+    def __init__(self, *, database: Database, fresh: FreshDatabase, folder: Path) -> None:
+        super().__init__(database=database)
+        self._fresh = fresh
+        self._folder = folder
+
+    @override
+    def scrub(self) -> bool:
+        maintenance.clear(self._fresh.owner)
+        copy_files(self._fresh, self._folder / "files of the database")
+        return super().scrub()
+
+
+def copy_files(fresh: FreshDatabase, folder: Path) -> None:
+    """Copy all files of a database, as they are on the disk, to ``folder``."""
+    with psycopg.connect(fresh.superuser, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        [(data, number)] = connection.execute(
+            "SELECT current_setting('data_directory'), oid::text FROM pg_database"
+            " WHERE datname = current_database()"
+        ).fetchall()
+    files = Path(data) / "base" / number
+    if not files.is_dir():
+        pytest.skip("the server's files are on another machine")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for file in files.iterdir():
+        with suppress(FileNotFoundError):  # It is the server that tidies up here.
+            shutil.copyfile(file, folder / file.name)
+
+
+class _ForEachTenant:
+    """Makes calls for one tenant after the other."""
+
+    def __init__(self, database: Database, names: Sequence[str] = TENANTS) -> None:
+        self.database = database
+        self.names = names
+
+    def tenants(self) -> Iterator[AbstractContextManager[None]]:
+        return (self.database.acting_for(tenant) for tenant in self.names)
+
+
+class NamedEntryVault(_ForEachTenant, EntryVault):
+    def __init__(self, database: Database, names: Sequence[str] = TENANTS) -> None:
+        super().__init__(database, names)
+        self.inner = PostgresEntryVault(database=database)
+
+    @override
+    def keep(self, originals: Sequence[Original]) -> None:
+        self.inner.keep(originals)
+
+    @override
+    def current(self, entry_ids: Sequence[EntryId]) -> dict[EntryId, Original]:
+        found = {}
+        for tenant in self.tenants():
+            with tenant:
+                found |= self.inner.current(entry_ids)
+        return found
+
+    @override
+    def versions(
+        self, wanted: Sequence[tuple[EntryId, int]]
+    ) -> dict[tuple[EntryId, int], Original]:
+        found = {}
+        for tenant in self.tenants():
+            with tenant:
+                found |= self.inner.versions(wanted)
+        return found
+
+    @override
+    def indexed(self, index_ids: Sequence[EntryId]) -> dict[EntryId, Original]:
+        found = {}
+        for tenant in self.tenants():
+            with tenant:
+                found |= self.inner.indexed(index_ids)
+        return found
+
+    @override
+    def history(self, entry_id: EntryId) -> list[Original]:
+        found = []
+        for tenant in self.tenants():
+            with tenant:
+                found += self.inner.history(entry_id)
+        return found
+
+    @override
+    def of_kind(
+        self, *, tenant: str, owners: tuple[str, ...] | None, kind: str, scopes: tuple[str, ...]
+    ) -> list[Original]:
+        return self.inner.of_kind(tenant=tenant, owners=owners, kind=kind, scopes=scopes)
+
+    @override
+    def scopes(self, *, tenant: str, owners: tuple[str, ...] | None) -> list[str]:
+        return self.inner.scopes(tenant=tenant, owners=owners)
+
+    @override
+    def entries_of(self, *, tenant: str, owner: str) -> list[EntryId]:
+        return self.inner.entries_of(tenant=tenant, owner=owner)
+
+    @override
+    def count(self) -> int:
+        found = 0
+        for tenant in self.tenants():
+            with tenant:
+                found += self.inner.count()
+        return found
+
+    @override
+    def erase(self, entry_id: EntryId) -> list[int]:
+        found = []
+        for tenant in self.tenants():
+            with tenant:
+                found += self.inner.erase(entry_id)
+        return found
+
+    @override
+    def tenant_of_erased(self, entry_id: EntryId) -> str | None:
+        for tenant in self.tenants():
+            with tenant:
+                found = self.inner.tenant_of_erased(entry_id)
+            if found is not None:
+                return found
+        return None
+
+
+class NamedSessionVault(_ForEachTenant, SessionVault):
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.inner = PostgresSessionVault(database=database)
+
+    @override
+    def keep_key(
+        self, selection_id: UUID, *, tenant: str, owner: str, session: str, key: bytes
+    ) -> None:
+        self.inner.keep_key(selection_id, tenant=tenant, owner=owner, session=session, key=key)
+
+    @override
+    def key(self, selection_id: UUID) -> bytes | None:
+        found = []
+        for tenant in self.tenants():
+            with tenant:
+                found.append(self.inner.key(selection_id))
+        return next(filter(None, found), None)
+
+    @override
+    def keep_items(self, selection_id: UUID, *, number: int, items: bytes) -> None:
+        for tenant in self.tenants():
+            with tenant:
+                self.inner.keep_items(selection_id, number=number, items=items)
+
+    @override
+    def items(self, selection_id: UUID, *, number: int) -> bytes | None:
+        found = []
+        for tenant in self.tenants():
+            with tenant:
+                found.append(self.inner.items(selection_id, number=number))
+        return next(filter(None, found), None)
+
+    @override
+    def erase_session(self, *, tenant: str, session: str) -> int:
+        return self.inner.erase_session(tenant=tenant, session=session)
+
+    @override
+    def erase_owner(self, *, tenant: str, owner: str) -> int:
+        return self.inner.erase_owner(tenant=tenant, owner=owner)
+
+
+class NamedSparseIndex(SparseIndex):
+    """Gives labels to what has none; a document may go from one owner to another."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.inner = PostgresSparseIndex(database=database)
+
+    @override
+    def upsert_many(self, documents: Sequence[SparseDocument]) -> None:
+        latest = {one.id: replace(one, metadata=UNNAMED | one.metadata) for one in documents}
+        with self.database.begin():
+            for one in latest.values():
+                if _moves(self.database, "sparse_documents", one.id, one.metadata):
+                    self.delete(one.id)
+            self.inner.upsert_many(list(latest.values()))
+
+    @override
+    def query(self, text: str, top_k: int, filter: Filter | None = None) -> list[VectorMatch]:
+        with self._for_all():
+            return self.inner.query(text, top_k, filter)
+
+    @override
+    def delete(self, id: EntryId) -> None:
+        for tenant in TENANTS:
+            with self.database.acting_for(tenant):
+                self.inner.delete(id)
+
+    @override
+    def clear(self) -> None:
+        for tenant in TENANTS:
+            with self.database.acting_for(tenant):
+                self.inner.clear()
+
+    @override
+    def count(self) -> int:
+        with self._for_all():
+            return self.inner.count()
+
+    def _for_all(self) -> AbstractContextManager[None]:
+        # Only the application's connection sees what its own transaction has written.
+        if self.database.in_write:
+            return self.database.acting_for("acme")
+        return self.database.over_all_tenants()
+
+
+class NamedVectorStore(VectorStore):
+    """Gives labels to what has none; a vector may go from one owner to another."""
+
+    def __init__(self, database: Database, inner: PostgresVectorStore) -> None:
+        self.database = database
+        self.inner = inner
+
+    @override
+    def upsert(self, id: EntryId, vector: Vector, metadata: Mapping[str, str]) -> None:
+        self.upsert_many([VectorPoint(id, vector, metadata)])
+
+    @override
+    def upsert_many(self, points: Sequence[VectorPoint]) -> None:
+        named = [replace(one, metadata=UNNAMED | one.metadata) for one in points]
+        with self.database.begin():
+            for one in named:
+                if _moves(self.database, "vectors", one.id, one.metadata):
+                    self.delete(one.id)
+            self.inner.upsert_many(named)
+
+    @override
+    def query(self, vector: Vector, top_k: int, filter: Filter | None = None) -> list[VectorMatch]:
+        with self.database.acting_for("acme"):
+            return self.inner.query(vector, top_k, filter)
+
+    @override
+    def vectors(self, ids: Sequence[EntryId]) -> dict[EntryId, Vector]:
+        with self.database.acting_for("acme"):
+            return self.inner.vectors(ids)
+
+    @override
+    def delete(self, id: EntryId) -> None:
+        with self.database.acting_for("acme"):
+            self.inner.delete(id)
+
+    @override
+    def clear(self) -> None:
+        with self.database.acting_for("acme"):
+            self.inner.clear()
+
+    @override
+    def count(self) -> int:
+        with self.database.acting_for("acme"):
+            return self.inner.count()
+
+
+class NamedVectorIndexes(VectorIndexes):
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.inner = PostgresVectorIndexes(database=database)
+        self.stores: dict[PostgresVectorStore, NamedVectorStore] = {}
+
+    @override
+    def active(self) -> VectorIndex | None:
+        return self.inner.active()
+
+    @override
+    def all(self) -> list[VectorIndex]:
+        return self.inner.all()
+
+    @override
+    def begin(self, embedding_tuple: EmbeddingTuple, place: str | None = None) -> VectorIndex:
+        return self.inner.begin(embedding_tuple, place)
+
+    @override
+    def advance(self, index: VectorIndex, position: int) -> VectorIndex:
+        return self.inner.advance(index, position)
+
+    @override
+    def activate(self, index: VectorIndex) -> VectorIndex:
+        return self.inner.activate(index)
+
+    @override
+    def drop(self, index: VectorIndex) -> None:
+        self.inner.drop(index)
+
+    @override
+    def store(self, index: VectorIndex) -> NamedVectorStore:
+        inner = self.inner.store(index)
+        return self.stores.setdefault(inner, NamedVectorStore(self.database, inner))
+
+
+class NamedVectorOutbox(VectorOutbox):
+    """Asks for all tenants what carrying over asks for all; acts for one in a transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.inner = PostgresVectorOutbox(database=database)
+
+    @override
+    def put(self, index: VectorIndex, vectors: Sequence[OutboxVector]) -> None:
+        self.inner.put(index, vectors)
+
+    @override
+    def vectors(
+        self, index: VectorIndex, wanted: Sequence[tuple[EntryId, int]]
+    ) -> dict[tuple[EntryId, int], OutboxVector]:
+        with self.database.over_all_tenants():
+            return self.inner.vectors(index, wanted)
+
+    @override
+    def remove(self, index: VectorIndex, arrived: Sequence[OutboxVector]) -> None:
+        self.inner.remove(index, arrived)
+
+    @override
+    def erase(self, indexes: Sequence[VectorIndex], erasure: OutboxErasure) -> None:
+        self.inner.erase(indexes, erasure)
+
+    @override
+    def erasures(self, index: VectorIndex, *, limit: int) -> list[OutboxErasure]:
+        with self.database.over_all_tenants():
+            return self.inner.erasures(index, limit=limit)
+
+    @override
+    def erased(self, index: VectorIndex, arrived: Sequence[OutboxErasure]) -> None:
+        self.inner.erased(index, arrived)
+
+    @override
+    def count(self, index: VectorIndex) -> tuple[int, int]:
+        with self.database.over_all_tenants():
+            return self.inner.count(index)
+
+    @override
+    def forget(self, index: VectorIndex) -> None:
+        with self.database.over_all_tenants():
+            self.inner.forget(index)
+
+    @override
+    def claim(self, index: VectorIndex, holder: str, *, lease_s: float) -> bool:
+        return self.inner.claim(index, holder, lease_s=lease_s)
+
+    @override
+    def release(self, index: VectorIndex, holder: str) -> None:
+        self.inner.release(index, holder)
+
+
+def _moves(database: Database, table: str, id_: EntryId, metadata: Mapping[str, str]) -> bool:
+    """Say whether a row of this id is another owner's: rows of ours never move."""
+    for tenant in TENANTS:
+        with database.read(tenant=tenant) as connection:
+            rows = connection.execute(
+                f"SELECT tenant, owner FROM {table} WHERE id = %s",  # noqa: S608 - our own words
+                (id_,),
+            ).fetchall()
+        if any(row != (metadata["tenant"], metadata["owner"]) for row in rows):
+            return True
+    return False
