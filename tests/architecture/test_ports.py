@@ -11,8 +11,8 @@ PORTS = sorted(
     for path in (ROOT / "application/remembrancer/application/ports").glob("*.py")
     if path.stem != "__init__"
 )
-STORAGE = {"entry_vault", "event_log", "ledger_repository", "session_vault", "sparse_index",
-           "transactions", "vector_indexes", "vector_store"}  # fmt: skip
+STORAGE = {"archive", "entry_vault", "event_log", "ledger_repository", "session_vault",
+           "sparse_index", "transactions", "vector_indexes", "vector_store"}  # fmt: skip
 CONTRACTS = ROOT / "tests/contracts/remembrancer/contracts"
 SUITES = sorted(CONTRACTS.glob("*.py"))
 INDEX_QUERIES = {"query"}
