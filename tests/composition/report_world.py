@@ -3,6 +3,7 @@
 The rows are spelt as the stores spell them; what isn't needed to draw a page (hashes) is empty.
 """
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,13 +11,13 @@ from uuid import UUID, uuid5
 
 from remembrancer.application.audit.finding import AuditReport, Finding
 from remembrancer.application.ports.audit_source import RawEvent
-from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.l3_selection import L3Selection
 from remembrancer.domain.reservation_ledger import ReservationLedger
 
 START = datetime(2030, 1, 31, 8, 0, tzinfo=UTC)
 SPACE = UUID(int=1)
+_spelt = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 HOSTILE = [
     "</script><script>globalThis.pwned=1</script>",
     "<img src=x onerror=globalThis.pwned=1>",
@@ -46,7 +47,7 @@ class Rows:
         self.position += 1
         version = self._versions[stream] = self._versions.get(stream, 0) + 1
         stored = {name: _typed(value) for name, value in state.items()}
-        data = canonical_json({**stored, "timestamp": _typed(at)})
+        data = _spelt({**stored, "timestamp": _typed(at)}).encode()
         return (self.position, stream.bytes, version, topic, data, b"", b"")
 
     def reservation(
