@@ -30,6 +30,8 @@ class CuttingRelay:
         self.next_cut: Cut | None = None
         self.stays_cut = False
         """Whether nobody gets through any more once it has cut."""
+        self.heard = ""
+        """Who has said something, in order: ``c`` for the client, ``s`` for the server."""
         self._has_cut = False
         self._open = list[socket.socket]()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -54,6 +56,7 @@ class CuttingRelay:
         silent = False
         with suppress(OSError):
             while data := client.recv(_CHUNK):
+                self.heard += "c"
                 if b"COMMIT\0" in data and self.next_cut in {Cut.COMMIT, Cut.SILENCE}:
                     silent, self.next_cut, self._has_cut = self.next_cut is Cut.SILENCE, None, True
                     break
@@ -65,6 +68,7 @@ class CuttingRelay:
     def _to_client(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(_CHUNK):
+                self.heard += "s"
                 if b"COMMIT\0" in data and self.next_cut is Cut.ANSWER:
                     self.next_cut, self._has_cut = None, True
                     break
