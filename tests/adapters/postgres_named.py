@@ -6,19 +6,20 @@ the suites know, and what is stored without labels is given some.
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 import psycopg
 import pytest
-from tests.adapters.postgres_server import FreshDatabase
+from tests.adapters.postgres_server import FreshDatabase, server
 from typing_extensions import override
 
 from remembrancer.adapters.postgres import maintenance
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.entry_vault import PostgresEntryVault
+from remembrancer.adapters.postgres.migrations.rights import COMMON, OWNED
 from remembrancer.adapters.postgres.session_vault import PostgresSessionVault
 from remembrancer.adapters.postgres.sparse_index import PostgresSparseIndex
 from remembrancer.adapters.postgres.transactions import PostgresTransactions
@@ -46,6 +47,26 @@ from remembrancer.domain.vector import Vector
 
 TENANTS = ("acme", "acme-corp", "other")
 UNNAMED = {"tenant": "acme", "owner": "nobody in particular"}
+
+
+_IDLE = list[FreshDatabase]()
+_EMPTIED = sorted({*OWNED, *COMMON} - {"alembic_version"})
+
+
+@contextmanager
+def emptied() -> Iterator[FreshDatabase]:
+    """Lend a database with nothing in it, many times faster than a fresh one."""
+    fresh = _IDLE.pop() if _IDLE else server().fresh_database()
+    with psycopg.connect(fresh.superuser) as connection:
+        # Without triggers: stored events are never removed otherwise.
+        connection.execute("SET LOCAL session_replication_role = replica")
+        for table in _EMPTIED:
+            connection.execute(f"DELETE FROM remembrancer.{table}")  # noqa: S608 - our own words
+        connection.execute("SELECT setval('remembrancer.event_positions', 0, true)")
+        connection.execute("ALTER TABLE remembrancer.vector_indexes ALTER number RESTART")
+    maintenance.drop_approximate(fresh.owner)
+    yield fresh
+    _IDLE.append(fresh)
 
 
 class ClearingTransactions(PostgresTransactions):
@@ -103,7 +124,7 @@ class NamedEntryVault(_ForEachTenant, EntryVault):
 
     @override
     def current(self, entry_ids: Sequence[EntryId]) -> dict[EntryId, Original]:
-        found = {}
+        found = dict[EntryId, Original]()
         for tenant in self.tenants():
             with tenant:
                 found |= self.inner.current(entry_ids)
@@ -113,7 +134,7 @@ class NamedEntryVault(_ForEachTenant, EntryVault):
     def versions(
         self, wanted: Sequence[tuple[EntryId, int]]
     ) -> dict[tuple[EntryId, int], Original]:
-        found = {}
+        found = dict[tuple[EntryId, int], Original]()
         for tenant in self.tenants():
             with tenant:
                 found |= self.inner.versions(wanted)
@@ -121,7 +142,7 @@ class NamedEntryVault(_ForEachTenant, EntryVault):
 
     @override
     def indexed(self, index_ids: Sequence[EntryId]) -> dict[EntryId, Original]:
-        found = {}
+        found = dict[EntryId, Original]()
         for tenant in self.tenants():
             with tenant:
                 found |= self.inner.indexed(index_ids)
@@ -226,7 +247,7 @@ class NamedSparseIndex(SparseIndex):
 
     @override
     def upsert_many(self, documents: Sequence[SparseDocument]) -> None:
-        latest = {one.id: replace(one, metadata=UNNAMED | one.metadata) for one in documents}
+        latest = {one.id: replace(one, metadata={**UNNAMED, **one.metadata}) for one in documents}
         with self.database.begin():
             for one in latest.values():
                 if _moves(self.database, "sparse_documents", one.id, one.metadata):
@@ -275,7 +296,7 @@ class NamedVectorStore(VectorStore):
 
     @override
     def upsert_many(self, points: Sequence[VectorPoint]) -> None:
-        named = [replace(one, metadata=UNNAMED | one.metadata) for one in points]
+        named = [replace(one, metadata={**UNNAMED, **one.metadata}) for one in points]
         with self.database.begin():
             for one in named:
                 if _moves(self.database, "vectors", one.id, one.metadata):

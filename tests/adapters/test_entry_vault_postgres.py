@@ -14,8 +14,9 @@ from tests.adapters.postgres_named import (
     ClearingTransactions,
     NamedEntryVault,
     NamedSessionVault,
+    emptied,
 )
-from tests.adapters.postgres_server import FreshDatabase, server
+from tests.adapters.postgres_server import FreshDatabase
 from typing_extensions import override
 
 from remembrancer.adapters.postgres.database import Database
@@ -32,6 +33,7 @@ from remembrancer.contracts.originals import FIRST, SECOND, an_original
 from remembrancer.contracts.rollback import rolled_back
 from remembrancer.contracts.session_vault import KEY, PLAN, SessionVaultContract, keep_key
 from remembrancer.domain.errors import InvalidInputError, StaleStreamError, StoreCorruptError
+from remembrancer.domain.identity import EntryId
 
 PROCESSES = 4
 ANOTHER_PROCESS = """
@@ -50,13 +52,13 @@ with Database.open(sys.argv[1]) as database:
 
 @contextmanager
 def _opened(folder: Path) -> Generator[tuple[Database, Transactions]]:
-    with server().database() as fresh, Database.open(fresh.app) as database:
+    with emptied() as fresh, Database.open(fresh.app) as database:
         yield database, ClearingTransactions(database=database, fresh=fresh, folder=folder)
 
 
 @pytest.fixture
 def fresh() -> Iterator[FreshDatabase]:
-    with server().database() as fresh:
+    with emptied() as fresh:
         yield fresh
 
 
@@ -177,7 +179,9 @@ def test_a_damaged_row_is_told_without_what_is_in_it(
     vault = PostgresEntryVault(database=database)
     vault.keep([an_original(text="canarybird")])
     with psycopg.connect(fresh.superuser) as connection:
-        connection.execute(f"UPDATE remembrancer.originals SET {damage}")
+        connection.execute(
+            f"UPDATE remembrancer.originals SET {damage}"  # noqa: S608 - our own words
+        )
 
     with database.acting_for("acme"), pytest.raises(StoreCorruptError) as caught:
         vault.current([FIRST])
@@ -222,13 +226,13 @@ def test_an_erasure_stays_pending_while_a_reader_may_still_see_the_rows(
 def test_erased_words_are_in_no_statistics(fresh: FreshDatabase, database: Database) -> None:
     vault = PostgresEntryVault(database=database)
     for number in range(1, 40):
-        one = UUID(int=number)
+        one = EntryId(UUID(int=number))
         vault.keep([an_original(one, text="canarybird", reason="canaryreason")])
     with psycopg.connect(fresh.superuser, autocommit=True) as connection:
         connection.execute("ANALYZE")
         with database.acting_for("acme"):
             for number in range(1, 40):
-                vault.erase(UUID(int=number))
+                vault.erase(EntryId(UUID(int=number)))
 
         told = connection.execute("SELECT pg_stats::text FROM pg_stats").fetchall()
         kept = connection.execute("SELECT s::text FROM pg_statistic AS s").fetchall()

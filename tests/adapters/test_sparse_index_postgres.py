@@ -8,8 +8,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.adapters.postgres_named import ClearingTransactions, NamedSparseIndex
-from tests.adapters.postgres_server import server
+from tests.adapters.postgres_named import ClearingTransactions, NamedSparseIndex, emptied
 from typing_extensions import override
 
 from remembrancer.adapters.memory.sparse_index import MemorySparseIndex
@@ -22,7 +21,20 @@ from remembrancer.contracts.sparse_index import SparseIndexContract
 from remembrancer.contracts.sparse_index_texts import ANA, BEN, document, entry_id
 from remembrancer.domain.errors import InvalidInputError
 
-WORDS = ["zebra", "lions", "running", "run", "the", "pre-edit", "東京", "東", "🚀", "a=>b", "=>", "é"]
+WORDS = [
+    "zebra",
+    "lions",
+    "running",
+    "run",
+    "the",
+    "pre-edit",
+    "東京",
+    "東",
+    "🚀",
+    "a=>b",
+    "=>",
+    "é",
+]
 LABELS = [
     {**ANA, "kind": "note"},
     {**ANA, "subject:x": "1"},
@@ -41,7 +53,7 @@ class TestPostgresSparseIndex(SparseIndexContract):
     @contextmanager
     def opened(self, folder: Path) -> Generator[tuple[SparseIndex, Transactions]]:
         with (
-            server().database() as fresh,
+            emptied() as fresh,
             Database.open(fresh.app, reader_dsn=fresh.auditor) as database,
         ):
             transactions = ClearingTransactions(database=database, fresh=fresh, folder=folder)
@@ -51,7 +63,7 @@ class TestPostgresSparseIndex(SparseIndexContract):
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
     with (
-        server().database() as fresh,
+        emptied() as fresh,
         Database.open(fresh.app, reader_dsn=fresh.auditor) as database,
     ):
         yield database
@@ -162,7 +174,7 @@ def test_rebuilding_sees_what_it_has_written(
 
 
 def test_no_posting_is_left_of_what_is_deleted() -> None:
-    with server().database() as fresh, Database.open(fresh.app) as database:
+    with emptied() as fresh, Database.open(fresh.app) as database:
         index = PostgresSparseIndex(database=database)
         texts = ["running runs " * 300, "x" * 5_000 + " pre-edit 東京 🚀", "the \0 end"]
         index.upsert_many([document(number, text) for number, text in enumerate(texts)])

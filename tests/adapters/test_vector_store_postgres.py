@@ -14,9 +14,9 @@ from tests.adapters.postgres_named import (
     ClearingTransactions,
     NamedVectorIndexes,
     NamedVectorOutbox,
-    NamedVectorStore,
+    emptied,
 )
-from tests.adapters.postgres_server import FreshDatabase, server
+from tests.adapters.postgres_server import FreshDatabase
 from typing_extensions import override
 
 from remembrancer.adapters.postgres import maintenance, nearest
@@ -56,7 +56,7 @@ BEN = {"tenant": "acme", "owner": "ben", "scope": "s1"}
 
 @pytest.fixture
 def fresh() -> Iterator[FreshDatabase]:
-    with server().database() as fresh:
+    with emptied() as fresh:
         yield fresh
 
 
@@ -84,7 +84,7 @@ class TestPostgresVectorStore(VectorStoreContract, VectorStoreInTransactionsCont
     def opened_with_transactions(
         self, folder: Path
     ) -> Generator[tuple[VectorStore, Transactions]]:
-        with server().database() as fresh, Database.open(fresh.app) as database:
+        with emptied() as fresh, Database.open(fresh.app) as database:
             indexes = NamedVectorIndexes(database)
             yield indexes.store(indexes.begin(SPACE)), PostgresTransactions(database=database)
 
@@ -94,7 +94,7 @@ class TestPostgresVectorIndexes(VectorIndexesContract):
 
     @pytest.fixture(autouse=True)
     def _fresh(self) -> Iterator[None]:
-        with server().database() as self.fresh:
+        with emptied() as self.fresh:
             yield
 
     @override
@@ -109,7 +109,7 @@ class TestPostgresVectorOutbox(VectorOutboxContract):
     @contextmanager
     def opened(self, folder: Path, clock: Clock) -> Generator[tuple[VectorOutbox, Transactions]]:
         with (
-            server().database() as self.fresh,
+            emptied() as self.fresh,
             Database.open(self.fresh.app, reader_dsn=self.fresh.auditor) as database,
         ):
             yield NamedVectorOutbox(database), PostgresTransactions(database=database)
@@ -190,10 +190,14 @@ def test_a_writer_of_a_dropped_index_hears_of_it(database: Database) -> None:
     building = indexes.begin(SPACE)
     store = indexes.store(building)
 
-    with pytest.raises(StoreUnavailableError, match="dropped"), database.begin():
-        with ThreadPoolExecutor(1) as other:
-            other.submit(indexes.drop, building).result()
-        store.upsert(FIRST, EAST, ANA)
+    def write_after_it_is_dropped() -> None:
+        with database.begin():
+            with ThreadPoolExecutor(1) as other:
+                other.submit(indexes.drop, building).result()
+            store.upsert(FIRST, EAST, ANA)
+
+    with pytest.raises(StoreUnavailableError, match="dropped"):
+        write_after_it_is_dropped()
 
 
 def test_two_that_come_first_make_one_index(database: Database) -> None:
@@ -328,19 +332,21 @@ def test_settings_may_ask_for_exact_answers_only(
     assert not used_approximate_index(fresh)
 
 
+@pytest.mark.usefixtures("approximate")
 def test_making_approximate_indexes_again_keeps_them_and_drops_others(
-    fresh: FreshDatabase, database: Database, approximate: PostgresVectorStore
+    fresh: FreshDatabase, database: Database
 ) -> None:
     before = maintenance.make_approximate(fresh.owner)
     indexes = PostgresVectorIndexes(database=database)
+    first = indexes.all()[0].number
     other = SPACE.model_copy(update={"model": "other"})
-    indexes.activate(indexes.begin(other))
+    second = indexes.activate(indexes.begin(other)).number
 
     after = maintenance.make_approximate(fresh.owner)
 
-    assert before == ["vectors_near_1"]
-    assert after == ["vectors_near_2"]
-    assert maintenance.drop_approximate(fresh.owner) == ["vectors_near_2"]
+    assert before == [f"vectors_near_{first}"]
+    assert after == [f"vectors_near_{second}"]
+    assert maintenance.drop_approximate(fresh.owner) == [f"vectors_near_{second}"]
 
 
 # -- Erasing -----------------------------------------------------------------------

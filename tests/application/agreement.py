@@ -51,7 +51,7 @@ def assert_agreement(
         all_have_vectors: whether every text of the test has a vector in the active space.
         common_word: a word in every text, by which the sparse index is asked for all it has.
     """
-    with store.transactions.snapshot():
+    with store.transactions.over_all_tenants(), store.transactions.snapshot():
         entries = told_by_log(store)
         places: set[EntryId] = set()
         for entry_id, told in entries.items():

@@ -28,7 +28,7 @@ from remembrancer.domain import (
 )
 from remembrancer.domain.vector import Vector
 
-BACKENDS = ("memory", "sqlite")
+BACKENDS = ("memory", "sqlite", "postgres")
 
 
 class HardOfHearing(HashingEmbedder):
@@ -64,12 +64,13 @@ class House:
 
     def events(self) -> list[Any]:
         """Return every event of the log, oldest first."""
-        return [one.event for one in self.store.log.follow(after_position=0, limit=1_000_000)]
+        with self.store.transactions.over_all_tenants():
+            return [one.event for one in self.store.log.follow(after_position=0, limit=1_000_000)]
 
 
 @contextmanager
 def open_house(
-    path: Path | None,
+    path: Path | StoreSettings | None,
     *,
     embedders: tuple[Embedder, ...] | None = None,
     policy: AccessPolicy | None = None,
@@ -79,9 +80,10 @@ def open_house(
 ) -> Generator[House]:
     """Open a memory in ``path`` (None: in process) with a hashing embedder and a fixed clock.
 
-    ``altered`` may put other ports in the place of the store's own.
+    ``altered`` may put other ports in the place of the store's own.  In PostgreSQL calls by an id
+    alone act for Ana's tenant, as a host would say.
     """
-    place = StoreSettings(backend="memory") if path is None else StoreSettings(path=path)
+    place = _place(path)
     container = wired(Settings(store=place))
     clock = clock or FixedClock()
     given = (HashingEmbedder(),) if embedders is None else embedders
@@ -93,7 +95,31 @@ def open_house(
     with open_store(place, clock=clock, randomness=SystemRandomness()) as store:
         container.store.override(providers.Object(altered(store)))
         memory = Remembrancer(container, close=lambda: None)
-        yield House(memory=memory, container=container, store=store, clock=clock)
+        with store.transactions.acting_for("acme"):
+            yield House(memory=memory, container=container, store=store, clock=clock)
+
+
+def _place(path: Path | StoreSettings | None) -> StoreSettings:
+    if isinstance(path, StoreSettings):
+        return path
+    return StoreSettings(backend="memory") if path is None else StoreSettings(path=path)
+
+
+@contextmanager
+def postgres_place(folder: Path) -> Generator[StoreSettings]:
+    """Lend an empty PostgreSQL database; ``folder`` keeps the connection strings."""
+    # Here, since only these tests need a server.
+    from tests.adapters.postgres_named import emptied  # noqa: PLC0415
+
+    with emptied() as fresh:
+        for name, dsn in (("app", fresh.app), ("auditor", fresh.auditor), ("owner", fresh.owner)):
+            (folder / f"{name}.dsn").write_text(dsn)
+        yield StoreSettings(
+            backend="postgres",
+            dsn_file=folder / "app.dsn",
+            reader_dsn_file=folder / "auditor.dsn",
+            owner_dsn_file=folder / "owner.dsn",
+        )
 
 
 def an_entry(text: str = "The invoice service retries three times.", **changes: Any) -> NewEntry:

@@ -12,6 +12,13 @@ from remembrancer.domain.errors import SettingsError
 PACKAGES = ("apsw", "eventsourcing", "numkong", "numpy", "sqlite-vec", "wordllama")
 
 
+_PENDING = {
+    "sqlite": "another process still reads an old state; end it and run again",
+    "postgres": "deleted rows lie in the files until `remembrancer maintain clear`, as the owner, "
+    "writes the tables anew",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing that was looked at."""
@@ -30,12 +37,21 @@ def diagnose(memory: Remembrancer, settings: Settings) -> list[Finding]:
             ok=True,
             found=", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES),
         ),
+        *_server(memory),
         _erasure(memory, settings),
         _vectors(memory),
         _spaces(memory),
         *_carried(memory),
         *_dimensions(memory, settings),
         *_provider(memory, settings),
+    ]
+
+
+def _server(memory: Remembrancer) -> list[Finding]:
+    looked_at = memory.check_up()
+    return [
+        Finding(what=what, ok=ok, found=found, advice=advice)
+        for what, ok, found, advice in looked_at
     ]
 
 
@@ -47,7 +63,7 @@ def _erasure(memory: Remembrancer, settings: Settings) -> Finding:
         what="erasures",
         ok=done,
         found="nothing erased is left in the files" if done else "pending",
-        advice="" if done else "another process still reads an old state; end it and run again",
+        advice="" if done else _PENDING.get(settings.store.backend, _PENDING["sqlite"]),
     )
 
 

@@ -347,6 +347,11 @@ class Remembrancer(LookingBack, Carrying, Auditing):
         """Return counts of every part, and whether recall goes by vectors."""
         return self._parts().status()()
 
+    def check_up(self) -> Sequence[tuple[str, bool, str, str]]:
+        """Look at the store's server: what, whether it is in order, what was found, what to do."""
+        look = self._parts().store().check_up
+        return () if look is None else look()
+
     aremember = async_twin(remember)
     aremember_many = async_twin(remember_many)
     aimport_documents = async_twin(import_documents)

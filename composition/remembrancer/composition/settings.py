@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from remembrancer.composition.settings_postgres import ServerSettings
 from remembrancer.domain.embedding_tuple import DIMENSIONS_MAX
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.parsed import Name, Parsed
@@ -36,13 +37,19 @@ def _offered(value: int) -> int:
     return value
 
 
-class StoreSettings(Parsed):
+class StoreSettings(ServerSettings):
     """Where the memory is kept: log, vault, words and vectors in one place."""
 
-    backend: Literal["sqlite", "memory"] = "sqlite"
+    backend: Literal["sqlite", "memory", "postgres"] = "sqlite"
     path: Annotated[Path, _Lenient] = Path("memory.db")
     busy_timeout_s: Annotated[float, Field(strict=False, gt=0, le=600)] = 5.0
     read_only: Annotated[bool, _Lenient] = False
+
+    @property
+    def place(self) -> str:
+        """How messages call it: a file's path, or what it is."""
+        names = {"memory": "this process", "postgres": "PostgreSQL"}
+        return names.get(self.backend) or str(self.path)
 
 
 class VectorStoreSettings(Parsed):

@@ -1,6 +1,6 @@
 """Opening a store: every port of one backend, sharing its transactions."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ from remembrancer.composition.settings import StoreSettings
 from remembrancer.domain.errors import SettingsError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from remembrancer.application.ports.archive import Archive
     from remembrancer.application.ports.audit_source import AuditSource
     from remembrancer.application.ports.ledger_repository import LedgerRepository
@@ -43,6 +45,8 @@ class Store:
     archive: "Archive"
     audit: "Callable[[], AbstractContextManager[AuditSource]] | None" = None
     """Opens the same store for an audit, beside what is open."""
+    check_up: "Callable[[], Sequence[tuple[str, bool, str, str]]] | None" = None
+    """Looks at the server: what, whether it is as it should be, what was found, what to do."""
 
 
 @contextmanager
@@ -60,6 +64,24 @@ def open_store(
         case "sqlite":
             with _sqlite_store(settings, clock, randomness) as store:
                 yield store
+        case "postgres":
+            # Here, since it needs packages that other backends do without.
+            postgres = _postgres()
+            with postgres.postgres_store(settings, clock, randomness) as store:
+                yield store
+
+
+def _postgres() -> "ModuleType":
+    try:
+        from remembrancer.composition import postgres_store  # noqa: PLC0415  # as it says above
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("remembrancer"):
+            raise
+        raise SettingsError(
+            setting="store.backend",
+            problem=f"postgres needs the package {error.name}; install remembrancer[postgres]",
+        ) from None
+    return postgres_store
 
 
 def _memory_store(clock: Clock, randomness: Randomness) -> Store:

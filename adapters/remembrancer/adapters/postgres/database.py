@@ -116,6 +116,11 @@ class Database:
         """Act for whom another thread acts."""
         return nullcontext() if whose is None else self._block(whose)
 
+    @property
+    def reads_over_all_tenants(self) -> bool:
+        """Whether :meth:`over_all_tenants` is to be had."""
+        return self._reader_dsn is not None
+
     # -- Writing -----------------------------------------------------------
 
     @property

@@ -88,7 +88,7 @@ def _audited(
         with opened_source(store) as source:
             return _run(source, scope, out, page)
     except StoreError as error:
-        return unopened(str(store.path), error)
+        return unopened(store.place, error)
 
 
 def _run(

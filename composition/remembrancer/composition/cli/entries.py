@@ -32,11 +32,11 @@ def init(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
     """Make an empty memory, or say that one is there."""
     with opened(db, config, as_json=as_json, new=True) as session:
         status = session.memory.status()
-        path = session.settings.store.path
+        place = session.settings.store.place
         if as_json:
-            session.out.data({"path": str(path), "entries": status.entries})
+            session.out.data({"path": place, "entries": status.entries})
         else:
-            session.out.line(f"{path} is ready: {status.entries} entries.")
+            session.out.line(f"{place} is ready: {status.entries} entries.")
 
 
 def remember(

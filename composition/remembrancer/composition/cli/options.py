@@ -12,7 +12,7 @@ import typer
 from remembrancer.composition.assembly import assembled
 from remembrancer.composition.cli.output import Output
 from remembrancer.composition.facade import Remembrancer
-from remembrancer.composition.settings import IdentitySettings, Settings, StoreSettings
+from remembrancer.composition.settings import IdentitySettings, Settings
 from remembrancer.composition.settings_sources import load_settings
 from remembrancer.domain.errors import InvalidInputError, SettingsError, StoreReadOnlyError
 from remembrancer.domain.sensitivity import Sensitivity
@@ -62,11 +62,15 @@ def read_settings(db: Path | None, config: Path | None, *, read_only: bool = Fal
     """Return the settings with what the command line says over them."""
     settings = load_settings(config, os.environ)
     store = settings.store
-    changed = StoreSettings(
-        backend=store.backend,
-        path=store.path if db is None else db,
-        busy_timeout_s=store.busy_timeout_s,
-        read_only=store.read_only or read_only,
+    if db is not None and store.backend == "postgres":
+        raise SettingsError(
+            setting="store.backend", problem="is postgres, so that --db has no file to name"
+        )
+    changed = store.model_copy(
+        update={
+            "path": store.path if db is None else db,
+            "read_only": store.read_only or read_only,
+        }
     )
     return settings.model_copy(update={"store": changed})
 
@@ -89,7 +93,7 @@ def opened(
             "use sqlite here",
         )
     path = settings.store.path
-    if not new and _is_missing(path):
+    if settings.store.backend == "sqlite" and not new and _is_missing(path):
         raise SettingsError(
             setting="store.path",
             problem=f"there is no memory at {path}; make one with `remembrancer init`, or name "

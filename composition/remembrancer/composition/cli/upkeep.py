@@ -166,7 +166,7 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
             session.out.data({**_status_data(stands), "provider": provider})
             return
         session.out.table(
-            str(session.settings.store.path),
+            session.settings.store.place,
             ("what", "how much"),
             [
                 ("entries", stands.entries),

@@ -1,0 +1,71 @@
+"""A store in PostgreSQL: every port over one database, and what is to be looked at there."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from remembrancer.adapters.eventlog.event_log import RecordedEventLog
+from remembrancer.adapters.eventlog.mapper import ListedMapper
+from remembrancer.adapters.postgres.check_up import check_up
+from remembrancer.adapters.postgres.database import Database
+from remembrancer.adapters.postgres.entry_vault import PostgresEntryVault
+from remembrancer.adapters.postgres.installation_secret import PostgresInstallationSecret
+from remembrancer.adapters.postgres.ledger_repository import PostgresLedgerRepository
+from remembrancer.adapters.postgres.recorder import PostgresApplicationRecorder
+from remembrancer.adapters.postgres.session_vault import PostgresSessionVault
+from remembrancer.adapters.postgres.sparse_index import PostgresSparseIndex
+from remembrancer.adapters.postgres.transactions import PostgresTransactions
+from remembrancer.adapters.postgres.vector_indexes import PostgresVectorIndexes
+from remembrancer.adapters.postgres.vector_outbox import PostgresVectorOutbox
+from remembrancer.adapters.postgres.vector_store import VectorSearch
+from remembrancer.application.ports import Clock, Randomness
+from remembrancer.composition.settings import StoreSettings
+from remembrancer.composition.settings_postgres import (
+    connection_string,
+    limits_of,
+    required_connection_string,
+)
+from remembrancer.composition.store import Store
+from remembrancer.domain.errors import SettingsError
+
+if TYPE_CHECKING:
+    from remembrancer.application.ports.archive import Archive
+
+
+@contextmanager
+def postgres_store(
+    settings: StoreSettings, clock: Clock, randomness: Randomness
+) -> Generator[Store]:
+    """Open a database whose schema is in place; raises as ``Database.open``."""
+    dsn = required_connection_string(settings, "dsn", os.environ)
+    reader_dsn = connection_string(settings, "reader_dsn", os.environ)
+    with Database.open(dsn, reader_dsn=reader_dsn, limits=limits_of(settings)) as database:
+        log = RecordedEventLog(recorder=PostgresApplicationRecorder(database=database))
+        yield Store(
+            transactions=PostgresTransactions(database=database),
+            log=log,
+            vault=PostgresEntryVault(database=database),
+            sessions=PostgresSessionVault(database=database),
+            sparse=PostgresSparseIndex(database=database),
+            indexes=PostgresVectorIndexes(
+                database=database, search=VectorSearch(settings.vector_search)
+            ),
+            outbox=PostgresVectorOutbox(database=database),
+            # By the server's clock: those that spend of one budget are on several machines.
+            ledger=PostgresLedgerRepository(database=database, mapper=ListedMapper()),
+            secret=PostgresInstallationSecret(database=database, randomness=randomness),
+            archive=cast("Archive", _NotYet()),
+            check_up=lambda: check_up(database, now=clock.now),
+        )
+
+
+class _NotYet:
+    """Stands where PostgreSQL has no adapter yet; says so when it is asked."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise SettingsError(
+            setting="store.backend",
+            problem="postgres can't be looked back at, exported or restored into yet; pg_dump"
+            " saves it",
+        )
