@@ -6,6 +6,7 @@ from eventsourcing.persistence import ApplicationRecorder, ListenNotifySubscript
 from typing_extensions import override
 
 from remembrancer.adapters.postgres.database import Database
+from remembrancer.domain.errors import StoreForbiddenError, StoreUnavailableError
 
 POLL_S = 1.0
 """How often a subscription looks for events that nobody told it of."""
@@ -41,8 +42,16 @@ class PostgresSubscription(ListenNotifySubscription[ApplicationRecorder]):
         try:
             with self._database.acting_as(self._whose):
                 while not self._has_been_stopped:
-                    self._pull()
+                    self._pull_if_available()
                     self._has_been_notified.wait(POLL_S)
         except BaseException as error:  # noqa: BLE001 - raised again where the caller iterates
             self._thread_error = self._thread_error or error
             self.stop()
+
+    def _pull_if_available(self) -> None:
+        """Read on, or later: nothing is lost by a server that is away for a while."""
+        try:
+            self._pull()
+        except StoreUnavailableError as error:
+            if isinstance(error, StoreForbiddenError):
+                raise
