@@ -100,7 +100,8 @@ class Host:
         self.world = world
         self.name = f"host {number}.{life}"
         self.dead = False
-        self.ghosts: list[Callable[[], object]] = []
+        self.ghosts: list[tuple[float, Callable[[], object]]] = []
+        """Abandoned threads, and when they come to their ends."""
         self.cached: dict[Asked, float] = {}
         """When the vector of each query in its context came into a cache of this process."""
         self._bound: dict[Place, tuple[RecallContext | None, int]] = {}

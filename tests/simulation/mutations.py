@@ -371,7 +371,7 @@ MEMORY = (
         "erase and leave the index",
         "application.erase",
         "Erase._erase",
-        "self._index.drop(entry_id, self._vault.erase(entry_id))",
+        "self._index.drop(current, self._vault.erase(entry_id))",
         "self._vault.erase(entry_id)",
     ),
     Mutation(

@@ -26,6 +26,8 @@ from tests.simulation.world import World
 
 from remembrancer.application import remote_indexing
 
+AUDIT_EVERY = 5
+"""Steps from one audit by the product's own auditor to the next; the books look at every one."""
 LENGTH = 60
 """Steps of a story, unless somebody says otherwise."""
 CUTS_MAX = 60
@@ -122,14 +124,16 @@ class _Telling:
         world = self._world
         async with anyio.create_task_group() as group:
             for step in self._steps:
-                await anyio.sleep(step.gap_s)
+                await anyio.sleep(world.until_midnight(step.gap_s) if step.to_midnight
+                                  else step.gap_s)
                 self.begun += 1
+                world.end_ghosts()
                 if self.begun > self._trouble_ends:
                     self._end_trouble()
                 world.note(f"step {step}")
                 self._begin(step, group)
                 await anyio.sleep(0)
-                world.soundness.check()
+                world.soundness.check(audit=self.begun % AUDIT_EVERY == 0)
                 if world.violations:
                     group.cancel_scope.cancel()
                     break
@@ -161,10 +165,6 @@ class _Telling:
                 world.set_store_clock(chance)
             case Deed.DISK:
                 self._begin_trouble(chance)
-            case Deed.GHOSTS:
-                ghosts, host.ghosts = host.ghosts, []
-                for ghost in ghosts:
-                    ghost()
             case _:
                 self._deeds.do(step.deed, host, chance, name, troubled=step.troubled)
 
@@ -247,6 +247,7 @@ class _Telling:
         world.note("calm")
         world.admit(world.last_admitted)
         world.key_is_gone = False
+        world.end_ghosts(all_of_them=True)
         for host in list(world.hosts):
             world.restart(host)
         # A lease ends on the store's clock: one that was set back reaches its end later.
@@ -261,7 +262,7 @@ class _Telling:
             token = CURRENT.set(undertaking)
             self._deeds.replay(world.hosts[0], undertaking, key)
             CURRENT.reset(token)
-        world.soundness.check()
+        world.soundness.check(audit=True)
         self._check_reports()
 
     async def _one_more(self, host: Host, tenant: str, owner: str) -> None:

@@ -34,7 +34,6 @@ class Deed(StrEnum):
     FREEZE = "freeze"
     SET_CLOCK = "set_clock"
     DISK = "disk"
-    GHOSTS = "ghosts"
 
 
 WEIGHTS = {
@@ -56,7 +55,6 @@ WEIGHTS = {
     Deed.FREEZE: 2,
     Deed.SET_CLOCK: 3,
     Deed.DISK: 3,
-    Deed.GHOSTS: 3,
 }
 
 GAPS_S = (
@@ -65,10 +63,12 @@ GAPS_S = (
     (22, 1.0, 5.0),
     (14, 5.0, 17.0),
     (6, 60.0, 400.0),
-    (3, 20_000.0, 60_000.0),
+    (1, 20_000.0, 60_000.0),
 )
 """Weight, least and most of the time that passes before a step."""
 
+TO_MIDNIGHT = 0.03
+"""The part of the steps that come some seconds before midnight, by the store's clock."""
 TROUBLED = 0.45
 """The part of the steps in which something goes wrong."""
 
@@ -79,6 +79,8 @@ class Step:
 
     number: int
     gap_s: float
+    to_midnight: bool
+    """Whether to wait until a gap before midnight, instead of for the gap."""
     host: int
     deed: Deed
     troubled: bool
@@ -86,7 +88,8 @@ class Step:
 
     def __str__(self) -> str:
         trouble = ", with trouble" if self.troubled else ""
-        return f"{self.number}: +{self.gap_s:.3f} s, host {self.host}: {self.deed}{trouble}"
+        when = f"{self.gap_s:.3f} s" + (" to midnight" if self.to_midnight else "")
+        return f"{self.number}: +{when}, host {self.host}: {self.deed}{trouble}"
 
 
 def story(seed: int, length: int) -> list[Step]:
@@ -103,6 +106,7 @@ def _step(seed: int, number: int) -> Step:
     return Step(
         number=number,
         gap_s=round(chance.uniform(least, most), 3),
+        to_midnight=most <= 17.0 and chance.random() < TO_MIDNIGHT,
         host=chance.randrange(HOSTS),
         deed=deed,
         troubled=chance.random() < TROUBLED,

@@ -276,7 +276,8 @@ class InlineWorker(Worker):
             if undertaking.suffered[Fault.LATE]:
                 self.ghost(undertaking, call)
             elif undertaking.suffered[Fault.VERY_LATE]:
-                self._host.ghosts.append(lambda: self.ghost(undertaking, call))
+                at_s = self._host.world.time.elapsed() + undertaking.chance.choice((0, 1, 4, 30))
+                self._host.ghosts.append((at_s, lambda: self.ghost(undertaking, call)))
 
     def ghost(self, undertaking: Undertaking, call: Callable[[], Any]) -> None:
         """Let an abandoned thread come to its end; nobody hears of what it returns or raises."""

@@ -176,6 +176,21 @@ class World:
             self.disturb()
         self.admitted = admitted
 
+    def end_ghosts(self, *, all_of_them: bool = False) -> None:
+        """Let abandoned threads come to their ends whose time it is."""
+        now_s = self.time.elapsed()
+        for host in list(self.hosts):
+            due = [one for one in host.ghosts if all_of_them or one[0] <= now_s]
+            host.ghosts = [one for one in host.ghosts if one not in due]
+            for _, ghost in due:
+                ghost()
+
+    def until_midnight(self, before_s: float) -> float:
+        """Return the seconds until ``before_s`` before the next midnight of the store's clock."""
+        now = self.store_clock.now()
+        midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        return max(0.0, (midnight - now).total_seconds() - before_s)
+
     def store_day(self, tenant: str, owner: str) -> str:
         """Return the day on which the store would admit now."""
         return self.store_clock.now().strftime("%Y-%m-%d")
