@@ -29,6 +29,7 @@ from remembrancer.application.ports.audit_source import (
     StoreFault,
 )
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.errors import StoreCorruptError
 
 _EVENTS: Final = (
     "SELECT notification_id, originator_id, originator_version, topic, state, predecessor_hash,"
@@ -87,7 +88,8 @@ _CHECKS: Final = {
     **dict.fromkeys(
         (
             *("original", "owned_scope", "erased_entry", "spend_receipts", "ledger_snapshots"),
-            *("session_key", "session_items", "vector_index"),
+            *("session_key", "session_items", "vector_index", "sparse_document", "sparse_owner"),
+            "sparse_label",
         ),
         "integrity_check",
     ),
@@ -118,7 +120,7 @@ class SqliteAuditSource(AuditSource):
 
     @override
     def faults(self) -> Iterator[StoreFault]:
-        with translating(store=self.name):
+        with self._reading():
             yield from self._schema_faults()
             for table, check in _CHECKS.items():
                 if not self._connection.table_exists("main", table):
@@ -130,7 +132,7 @@ class SqliteAuditSource(AuditSource):
 
     @override
     def extent(self) -> LogExtent:
-        with translating(store=self.name):
+        with self._reading():
             [(events, first, last)] = self._connection.execute(_EXTENT)
             given: int | None = self._connection.execute(
                 "SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'"
@@ -166,7 +168,7 @@ class SqliteAuditSource(AuditSource):
         # Current versions stand under their entry's id, superseded ones under their own.
         places = tuple(place for key in wanted for place in (key[0], version_key(*key)))
         asked = set(wanted)
-        with translating(store=self.name):
+        with self._reading():
             rows: Any = self._connection.execute(_TEXTS, (apsw.carray(places),)).fetchall()
         return [row for row in rows if row[:2] in asked]
 
@@ -221,7 +223,7 @@ class SqliteAuditSource(AuditSource):
 
     @override
     def session(self, selection_id: bytes, *, number: int) -> tuple[bytes | None, bytes | None]:
-        with translating(store=self.name):
+        with self._reading():
             [(key, items)] = self._connection.execute(_SESSION, (selection_id, number))
         return key, items
 
@@ -229,8 +231,18 @@ class SqliteAuditSource(AuditSource):
     def changed_meanwhile(self) -> bool:
         return self._file.was_written()
 
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        try:
+            with translating(store=self.name):
+                yield
+        except apsw.Error as error:
+            # Every statement here is right for a file of ours: what fails comes of this one.
+            problem = "holds what no release of ours has written"
+            raise StoreCorruptError(store=self.name, problem=problem) from error
+
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
-        with translating(store=self.name):
+        with self._reading():
             yield from self._connection.execute(statement, values)
 
     def _schema_faults(self) -> Iterator[StoreFault]:

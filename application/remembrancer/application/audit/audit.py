@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
-from uuid import UUID
 
 from remembrancer.application.audit.differences import (
     ERASED_PART,
@@ -22,6 +21,7 @@ from remembrancer.application.audit.finding import (
     Findings,
     Invariant,
     Progress,
+    uuid_of,
 )
 from remembrancer.application.audit.joined import Share
 from remembrancer.application.audit.originals import (
@@ -41,7 +41,7 @@ from remembrancer.application.audit.projections import (
 from remembrancer.application.audit.reading import StateReader
 from remembrancer.application.audit.relations import check_relations
 from remembrancer.application.audit.snapshots import SNAPSHOT, SnapshotCheck, stray_snapshots
-from remembrancer.application.audit.walk import Walk
+from remembrancer.application.audit.walk import IMPOSSIBLE, Walk
 from remembrancer.application.ports.audit_source import AuditSource, LogExtent
 from remembrancer.domain.errors import StoreError, StoreForbiddenError
 
@@ -202,7 +202,7 @@ class Audit:
                 findings.add(
                     Finding(
                         invariant=SESSIONS.name,
-                        stream=UUID(bytes=row[0]),
+                        stream=uuid_of(row[0]),
                         version=None,
                         about="a key in the session vault",
                         expected="a committed selection",
@@ -250,6 +250,9 @@ class Audit:
             run.notes.append(f"not permitted to read: {part}")
         except StoreError as error:
             _whole(run, f"{part}, readable", str(error))
+        except IMPOSSIBLE as error:
+            # A damaged store may give anything where something was.
+            _whole(run, f"{part}, of values that we write", f"others ({type(error).__name__})")
         return None
 
 

@@ -4,10 +4,9 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from typing import Final
-from uuid import UUID
 
 from remembrancer.application.audit.facts import Facts
-from remembrancer.application.audit.finding import Finding, Findings, Invariant
+from remembrancer.application.audit.finding import Finding, Findings, Invariant, uuid_of
 from remembrancer.application.audit.joined import Fact
 from remembrancer.application.ports.audit_source import RawErased, RawOriginal, RawSession
 
@@ -86,16 +85,10 @@ def _report_text(row: RawOriginal, findings: Findings) -> None:
             invariant=ORIGINALS.name,
             stream=None,
             version=None,
-            about=f"original {_shown(entry_id)}, version {version}",
+            about=f"original {uuid_of(entry_id)}, version {version}",
             expected="the text of its digest",
             found="another, or none",
             tenant=tenant,
             owner=owner,
         )
     )
-
-
-def _shown(entry_id: object) -> str:
-    if isinstance(entry_id, bytes) and len(entry_id) == len(UUID(int=0).bytes):
-        return str(UUID(bytes=entry_id))
-    return "(no id)"

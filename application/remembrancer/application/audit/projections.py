@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
-from uuid import UUID
 
 from remembrancer.application.audit.facts import Facts
-from remembrancer.application.audit.finding import Finding, Findings, Invariant
+from remembrancer.application.audit.finding import Finding, Findings, Invariant, uuid_of
 from remembrancer.application.audit.joined import Fact
 from remembrancer.application.audit.originals import END_OF_LOG
 from remembrancer.application.ports.audit_source import (
@@ -81,7 +80,7 @@ def read_vectors(source: AuditSource, facts: Facts, findings: Findings) -> int:
     }
     for vectors in _batches(source.vectors()):
         count += len(vectors)
-        kept = source.kept([key for _, key, _, _ in vectors])
+        kept = source.kept([key for _, key, _, _ in vectors if isinstance(key, bytes)])
         for number, key, tenant, owner in vectors:
             if key not in kept:
                 _report_stray(number, key, tenant, owner, findings)
@@ -147,7 +146,7 @@ def _report_stray(
             invariant=VECTORS.name,
             stream=None,
             version=None,
-            about=f"vector {UUID(bytes=key)} in index {number}",
+            about=f"vector {uuid_of(key)} in index {number}",
             expected="a kept version",
             found="none",
             tenant=tenant,

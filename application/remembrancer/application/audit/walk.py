@@ -60,7 +60,7 @@ FORWARD = Invariant(
 )
 INVARIANTS: Final = (KNOWN_EVENTS, CANONICAL, STREAM_IDS, FORWARD)
 
-_IMPOSSIBLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+IMPOSSIBLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What taking in a state of the right fields may raise: no decision recorded such values."""
 
 
@@ -180,7 +180,7 @@ class Walk:
                 self._rules.take(topic, state)
             else:
                 self._begin(kind(place, self._facts), topic, state)
-        except _IMPOSSIBLE:
+        except IMPOSSIBLE:
             place.report(CANONICAL, "values that a decision records", "others")
             self._leave()
 
