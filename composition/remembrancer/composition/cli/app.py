@@ -15,6 +15,7 @@ from remembrancer.composition.cli import (
     erasing,
     gates,
     looking_back,
+    maintain,
     moving,
     questions,
     spending,
@@ -82,6 +83,7 @@ app.command()(upkeep.reindex)
 app.command()(upkeep.project)
 app.command()(upkeep.status)
 app.command()(upkeep.doctor)
+app.add_typer(maintain.maintain_app, name="maintain")
 
 
 def main(arguments: list[str] | None = None) -> None:
