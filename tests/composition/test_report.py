@@ -157,18 +157,26 @@ def test_an_earlier_report_is_replaced_if_asked(tmp_path: Path) -> None:
     assert "an earlier one" not in path.read_text()
 
 
-@pytest.mark.parametrize("place", ["memory.db", "link.html", "folder"])
+@pytest.mark.parametrize("place", ["other.html", "link.html", "folder.html"])
 def test_nothing_but_an_earlier_report_is_ever_replaced(tmp_path: Path, place: str) -> None:
-    (tmp_path / "memory.db").write_text("SQLite format 3")
+    (tmp_path / "other.html").write_text("<!doctype html>")
     (tmp_path / "page.html").write_text(MARK)
     (tmp_path / "link.html").symlink_to(tmp_path / "page.html")
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.html").mkdir()
 
     with pytest.raises(InvalidInputError, match="isn't an earlier report"):
         write_page(tmp_path / place, _page(), replace=True)
 
-    assert (tmp_path / "memory.db").read_text() == "SQLite format 3"
+    assert (tmp_path / "other.html").read_text() == "<!doctype html>"
     assert len(_names(tmp_path)) == 4
+
+
+@pytest.mark.parametrize("name", ["memory.db", "memory.db-wal", "report"])
+def test_no_file_of_a_store_is_made_or_replaced(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"must end in \.html"):
+        write_page(tmp_path / name, _page(), replace=True)
+
+    assert not _names(tmp_path)
 
 
 def test_a_file_that_appears_meanwhile_stays(

@@ -88,7 +88,10 @@ def _audited(
         with opened_source(store) as source:
             return _run(source, scope, out, page)
     except StoreError as error:
-        return unopened(store.place, error)
+        report = unopened(store.place, error)
+    if page is not None:
+        _draw(page, None, report, scope, out)
+    return report
 
 
 def _run(
@@ -98,21 +101,33 @@ def _run(
     from remembrancer.adapters.eventlog.audit_reader import FastStateReader  # noqa: PLC0415
     from remembrancer.application.audit.audit import Audit  # noqa: PLC0415
 
-    reader = FastStateReader()
     with out.progress("auditing") as progress:
-        report = Audit(source=source, reader=reader)(scope, progress=progress)
+        report = Audit(source=source, reader=FastStateReader())(scope, progress=progress)
     if page is not None:
-        with out.progress("drawing the page") as progress:
-            page.write(
-                source,
-                report,
-                scope=scope,
-                at=datetime.now(UTC),
-                reader=reader,
-                progress=lambda done: progress(done, report.counts.get("events", done)),
-            )
-        out.note(f"{page.path} shows it")
+        _draw(page, source, report, scope, out)
     return report
+
+
+def _draw(
+    page: "HtmlReport",
+    source: "AuditSource | None",
+    report: "AuditReport",
+    scope: "AuditScope",
+    out: Output,
+) -> None:
+    # As above.
+    from remembrancer.adapters.eventlog.audit_reader import FastStateReader  # noqa: PLC0415
+
+    with out.progress("drawing the page") as progress:
+        page.write(
+            source,
+            report,
+            scope=scope,
+            at=datetime.now(UTC),
+            reader=FastStateReader(),
+            progress=lambda done: progress(done, report.counts.get("events", done)),
+        )
+    out.note(f"{page.path} shows it")
 
 
 def _page(path: Path, *, replace: bool) -> "HtmlReport":

@@ -41,7 +41,7 @@ class HtmlReport:
 
     def write(
         self,
-        source: AuditSource,
+        source: AuditSource | None,
         report: AuditReport,
         *,
         scope: AuditScope,
@@ -51,13 +51,15 @@ class HtmlReport:
     ) -> None:
         """Read the log once more, for what the page shows, and write the page.
 
-        ``at`` is now; ``progress`` is called with the number of events read so far.
+        Without a source, because it couldn't be opened, the page has the findings alone.  ``at``
+        is now; ``progress`` is called with the number of events read so far.
 
         Raises:
             InvalidInputError: something has appeared where the page should be.
             OSError: the system says no; nothing is left behind.
         """
-        picture = collect(source.streams(), reader=reader, scope=scope, progress=progress)
+        streams = () if source is None else source.streams()
+        picture = collect(streams, reader=reader, scope=scope, progress=progress)
         cover = Cover(
             made_at=at.astimezone(UTC), version=version("remembrancer"), scope=in_words(scope)
         )

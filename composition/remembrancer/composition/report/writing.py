@@ -11,14 +11,19 @@ MARK = "<!doctype html>\n<!-- remembrancer audit -->\n"
 """What every page begins with.  Only a file that does so is ever replaced."""
 
 _MODE = 0o600
+_SUFFIXES = (".html", ".htm")
 
 
 def require_writable(path: Path, *, replace: bool) -> None:
     """Refuse early what :func:`write_page` would refuse after the work.
 
     Raises:
-        InvalidInputError: something is there that may not be replaced, or there is no folder.
+        InvalidInputError: something is there that may not be replaced, there is no folder, or the
+            name isn't a page's.
     """
+    if path.suffix not in _SUFFIXES:
+        # A slip of the fingers mustn't make a file that the store would take for its own.
+        raise InvalidInputError(field="html", problem="must end in .html")
     if not path.parent.is_dir():
         raise InvalidInputError(field="html", problem=f"{path.parent} isn't a folder")
     if not path.is_symlink() and not path.exists():
@@ -26,7 +31,6 @@ def require_writable(path: Path, *, replace: bool) -> None:
     if not replace:
         raise InvalidInputError(field="html", problem=f"{path} is there already; see --force")
     if not _is_page(path):
-        # A slip of the fingers mustn't cost the very file that is audited.
         raise InvalidInputError(
             field="html", problem=f"{path} isn't an earlier report, so it isn't replaced"
         )
