@@ -33,6 +33,25 @@ EXCEPTION
             ' owner of the tables with BYPASSRLS for as long as this takes';
 END $$;
 
-DROP FUNCTION open_ledger, record_admission, record_change;
+-- A function that is dropped while somebody calls it is an error that says nothing; one that is
+-- replaced can say what has happened.
+DO $$
+DECLARE
+    definition text;
+BEGIN
+    FOR definition IN
+        SELECT pg_get_functiondef(oid) FROM pg_proc
+        WHERE pronamespace = 'remembrancer'::regnamespace
+        AND proname IN ('open_ledger', 'record_admission', 'record_change')
+    LOOP
+        EXECUTE regexp_replace(
+            definition,
+            '\$function\$.*\$function\$',
+            '$function$ BEGIN RAISE EXCEPTION ''the schema was taken back''
+            USING ERRCODE = ''undefined_function''; END $function$'
+        );
+    END LOOP;
+END $$;
+
 DROP INDEX spend_receipts_one_pending_query;
 ALTER TABLE spend_receipts DROP COLUMN kind, DROP COLUMN deadline;

@@ -1,7 +1,7 @@
 -- A ledger's two round trips in one call each.  They lock, read and add rows; what may be spent is
 -- decided between them, in the domain.  Called by name with the schema, before anything is set.
 
-CREATE FUNCTION open_ledger(
+CREATE OR REPLACE FUNCTION open_ledger(
     _tenant text,
     _owner text,
     _ledger_id uuid,
@@ -81,7 +81,7 @@ BEGIN
 END $$;
 
 -- The key of the lock is that of positions.py: it says which positions this transaction may take.
-CREATE FUNCTION record_admission(
+CREATE OR REPLACE FUNCTION record_admission(
     _tenant text, _owner text, _ledger_id uuid, _version bigint,
     _topic text, _state bytea, _predecessor_hash bytea, _event_hash bytea,
     _reservation_id uuid, _request_digest text, _receipt_state text, _day text,
@@ -103,7 +103,7 @@ BEGIN
         _ceiling_requests, _ledger_id, _version, _kind, _deadline);
 END $$;
 
-CREATE FUNCTION record_change(
+CREATE OR REPLACE FUNCTION record_change(
     _tenant text, _owner text, _ledger_id uuid, _version bigint,
     _topic text, _state bytea, _predecessor_hash bytea, _event_hash bytea,
     _reservation_id uuid, _receipt_state text, _charged_quanta bigint, _usage_tokens bigint,
