@@ -18,7 +18,12 @@ from typing import ClassVar
 import pytest
 
 from remembrancer.application.ports.transactions import Transactions
-from remembrancer.application.ports.vector_indexes import LOCAL, IndexState, VectorIndexes
+from remembrancer.application.ports.vector_indexes import (
+    LOCAL,
+    IndexState,
+    VectorIndex,
+    VectorIndexes,
+)
 from remembrancer.application.ports.vector_store import VectorMatch
 from remembrancer.contracts.rollback import rolled_back
 from remembrancer.contracts.vector_examples import EAST, FIRST, NORTH, SECOND, put
@@ -39,6 +44,8 @@ OTHER_SPACE = SPACE.model_copy(update={"model": "new", "dimensions": 3})
 class VectorIndexesContract(ABC):
     """Subclass, name the subclass ``Test…``, and say how to open the adapter."""
 
+    place: ClassVar[str] = LOCAL
+    """Where it keeps an index that is begun without a word."""
     durable: ClassVar[bool] = False
     """Whether opening the same folder again must find the indexes."""
 
@@ -64,7 +71,7 @@ class VectorIndexesContract(ABC):
         assert indexes.all() == []
 
     def test_a_begun_index_is_building_and_empty(self, indexes: VectorIndexes) -> None:
-        index = indexes.begin(SPACE)
+        index = begun(indexes, SPACE)
 
         assert (index.state, index.position) == (IndexState.BUILDING, 0)
         assert index.embedding_tuple == SPACE
@@ -74,11 +81,11 @@ class VectorIndexesContract(ABC):
         assert indexes.store(index).count() == 0
 
     def test_beginning_again_resumes(self, indexes: VectorIndexes) -> None:
-        index = indexes.begin(SPACE)
+        index = begun(indexes, SPACE)
         put(indexes.store(index), {FIRST: EAST})
         advanced = indexes.advance(index, 17)
 
-        resumed = indexes.begin(SPACE)
+        resumed = begun(indexes, SPACE)
 
         assert resumed == advanced
         assert resumed.position == 17
@@ -87,17 +94,17 @@ class VectorIndexesContract(ABC):
     def test_beginning_another_tuple_drops_what_was_being_built(
         self, indexes: VectorIndexes
     ) -> None:
-        old = indexes.begin(SPACE)
+        old = begun(indexes, SPACE)
         put(indexes.store(old), {FIRST: EAST})
 
-        new = indexes.begin(OTHER_SPACE)
+        new = begun(indexes, OTHER_SPACE)
 
         assert indexes.all() == [new]
         assert new.number != old.number
         assert indexes.store(new).count() == 0
 
     def test_an_index_takes_vectors_of_its_own_dimensions(self, indexes: VectorIndexes) -> None:
-        store = indexes.store(indexes.begin(OTHER_SPACE))
+        store = indexes.store(begun(indexes, OTHER_SPACE))
 
         store.upsert(FIRST, [1, 0, 0], {})
 
@@ -105,7 +112,7 @@ class VectorIndexesContract(ABC):
             store.upsert(SECOND, EAST, {})
 
     def test_an_activated_index_answers(self, indexes: VectorIndexes) -> None:
-        index = indexes.advance(indexes.begin(SPACE), 5)
+        index = indexes.advance(begun(indexes, SPACE), 5)
 
         activated = indexes.activate(index)
 
@@ -114,9 +121,9 @@ class VectorIndexesContract(ABC):
         assert indexes.active() == activated
 
     def test_activating_retires_the_one_before(self, indexes: VectorIndexes) -> None:
-        old = indexes.activate(indexes.begin(SPACE))
+        old = indexes.activate(begun(indexes, SPACE))
 
-        new = indexes.activate(indexes.begin(OTHER_SPACE))
+        new = indexes.activate(begun(indexes, OTHER_SPACE))
 
         assert indexes.active() == new
         assert [(one.number, one.state) for one in indexes.all()] == [
@@ -125,27 +132,27 @@ class VectorIndexesContract(ABC):
         ]
 
     def test_activating_twice_is_no_error(self, indexes: VectorIndexes) -> None:
-        active = indexes.activate(indexes.begin(SPACE))
+        active = indexes.activate(begun(indexes, SPACE))
 
         assert indexes.activate(active) == active
 
     def test_a_retired_index_does_not_come_back(self, indexes: VectorIndexes) -> None:
-        old = indexes.activate(indexes.begin(SPACE))
-        indexes.activate(indexes.begin(OTHER_SPACE))
+        old = indexes.activate(begun(indexes, SPACE))
+        indexes.activate(begun(indexes, OTHER_SPACE))
 
         with pytest.raises(InvalidInputError):
             indexes.activate(old)
 
     def test_only_a_building_index_advances(self, indexes: VectorIndexes) -> None:
-        active = indexes.activate(indexes.begin(SPACE))
+        active = indexes.activate(indexes.begin(SPACE, LOCAL))
 
         with pytest.raises(InvalidInputError):
             indexes.advance(active, 3)
 
-    def test_an_index_is_kept_here_unless_told_otherwise(self, indexes: VectorIndexes) -> None:
+    def test_an_index_is_kept_where_it_was_set_up_to_be(self, indexes: VectorIndexes) -> None:
         here = indexes.begin(SPACE)
 
-        assert (here.place, here.follows) == (LOCAL, False)
+        assert (here.place, here.follows) == (self.place, self.place != LOCAL)
 
     def test_an_index_that_is_kept_elsewhere_is_one_of_all(self, indexes: VectorIndexes) -> None:
         here = indexes.activate(indexes.begin(SPACE))
@@ -195,10 +202,10 @@ class VectorIndexesContract(ABC):
             indexes.store(there).count()
 
     def test_the_active_tuple_can_be_built_anew_beside_it(self, indexes: VectorIndexes) -> None:
-        active = indexes.activate(indexes.begin(SPACE))
+        active = indexes.activate(begun(indexes, SPACE))
         put(indexes.store(active), {FIRST: EAST})
 
-        building = indexes.begin(SPACE)
+        building = begun(indexes, SPACE)
         put(indexes.store(building), {SECOND: EAST})
 
         assert building.number != active.number
@@ -206,14 +213,14 @@ class VectorIndexesContract(ABC):
         assert indexes.store(building).query(EAST, 5) == [VectorMatch(SECOND, 1.0)]
 
     def test_the_same_index_has_one_store(self, indexes: VectorIndexes) -> None:
-        index = indexes.begin(SPACE)
+        index = begun(indexes, SPACE)
 
         store = indexes.store(index)
 
         assert indexes.store(indexes.activate(indexes.advance(index, 2))) is store
 
     def test_the_active_index_is_not_dropped(self, indexes: VectorIndexes) -> None:
-        active = indexes.activate(indexes.begin(SPACE))
+        active = indexes.activate(begun(indexes, SPACE))
 
         with pytest.raises(InvalidInputError):
             indexes.drop(active)
@@ -223,15 +230,15 @@ class VectorIndexesContract(ABC):
     def test_a_dropped_index_is_gone_and_its_number_is_not_used_again(
         self, indexes: VectorIndexes
     ) -> None:
-        index = indexes.begin(SPACE)
+        index = begun(indexes, SPACE)
 
         indexes.drop(index)
 
         assert indexes.all() == []
-        assert indexes.begin(SPACE).number > index.number
+        assert begun(indexes, SPACE).number > index.number
 
     def test_dropping_twice_is_no_error(self, indexes: VectorIndexes) -> None:
-        index = indexes.begin(SPACE)
+        index = begun(indexes, SPACE)
         indexes.drop(index)
 
         indexes.drop(index)
@@ -241,7 +248,7 @@ class VectorIndexesContract(ABC):
     def test_a_dropped_index_is_neither_advanced_nor_activated(
         self, indexes: VectorIndexes
     ) -> None:
-        index = indexes.begin(SPACE)
+        index = begun(indexes, SPACE)
         indexes.drop(index)
 
         with pytest.raises(StoreUnavailableError):
@@ -250,12 +257,13 @@ class VectorIndexesContract(ABC):
             indexes.activate(index)
 
     def test_the_store_of_a_dropped_index_refuses(self, indexes: VectorIndexes) -> None:
-        index = indexes.begin(SPACE)
+        index = begun(indexes, SPACE)
         store = indexes.store(index)
         put(store, {FIRST: EAST})
         store.query(EAST, 1)
 
         indexes.drop(index)
+        indexes.sweep()
 
         with pytest.raises(StoreUnavailableError):
             store.query(EAST, 1)
@@ -267,12 +275,12 @@ class VectorIndexesContract(ABC):
     def test_a_rollback_takes_everything_back(
         self, indexes: VectorIndexes, transactions: Transactions
     ) -> None:
-        active = indexes.activate(indexes.begin(SPACE))
+        active = indexes.activate(begun(indexes, SPACE))
         put(indexes.store(active), {FIRST: EAST})
         before = indexes.all()
 
         with rolled_back(transactions):
-            new = indexes.activate(indexes.begin(OTHER_SPACE))
+            new = indexes.activate(begun(indexes, OTHER_SPACE))
             indexes.drop(active)
             indexes.store(new).upsert(FIRST, [1, 0, 0], {})
 
@@ -283,11 +291,11 @@ class VectorIndexesContract(ABC):
         self, indexes: VectorIndexes, transactions: Transactions
     ) -> None:
         with rolled_back(transactions):
-            lost = indexes.store(indexes.begin(OTHER_SPACE))
+            lost = indexes.store(begun(indexes, OTHER_SPACE))
             lost.upsert(FIRST, [1, 0, 0], {})
             lost.query([1, 0, 0], 1)
 
-        store = indexes.store(indexes.begin(SPACE))
+        store = indexes.store(begun(indexes, SPACE))
         put(store, {SECOND: NORTH})
 
         assert store.query(NORTH, 5) == [VectorMatch(SECOND, 1.0)]
@@ -296,13 +304,20 @@ class VectorIndexesContract(ABC):
         if not self.durable:
             pytest.skip("this adapter does not promise durability")
         with self.opened(tmp_path) as (indexes, _):
-            active = indexes.activate(indexes.begin(SPACE))
-            building = indexes.advance(indexes.begin(OTHER_SPACE), 9)
+            active = indexes.activate(begun(indexes, SPACE))
+            building = indexes.advance(begun(indexes, OTHER_SPACE), 9)
             put(indexes.store(active), {FIRST: EAST})
 
         with self.opened(tmp_path) as (indexes, _):
-            found = indexes.active(), indexes.begin(OTHER_SPACE)
+            found = indexes.active(), begun(indexes, OTHER_SPACE)
             matches = indexes.store(active).query(EAST, 5)
 
         assert found == (active, building)
         assert matches == [VectorMatch(FIRST, 1.0)]
+
+
+def begun(indexes: VectorIndexes, space: EmbeddingTuple) -> VectorIndex:
+    """Begin an index, and make room for it where it is kept elsewhere."""
+    index = indexes.begin(space)
+    indexes.prepare(index)
+    return index
