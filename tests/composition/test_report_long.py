@@ -16,13 +16,13 @@ from remembrancer.composition.report.page import Cover, page_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import CDPSession, Page
 
 EVENTS = 100_000
 PAGE_BYTES_MAX = 6_000_000
 ELEMENTS_MAX = 8_000
-ANSWER_MS_MAX = 2_000
-"""Generous: a busy machine of two cores.  Measured on an idle one: adr/0025."""
+BUSY_MS_MAX = 1_000
+"""Of the page's own thread, however many others want the processor; measured: 20 to 250."""
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +49,26 @@ def page(report: Path) -> "Iterator[Page]":
         yield page
 
 
-def _answer_ms(page: "Page", change: str) -> float:
-    """Return how long the page is busy with a change of the filters, charts included."""
-    return float(
-        page.evaluate(
-            f"""async () => {{
-                const start = performance.now(), main = document.querySelector("main");
-                {change};
-                document.getElementById("filters").dispatchEvent(new Event("input"));
-                while (main.getAttribute("aria-busy") !== "false") {{
-                    await new Promise((done) => setTimeout(done, 5));
-                }}
-                return performance.now() - start;
-            }}"""
-        )
+def _busy_ms(page: "Page", change: str) -> float:
+    """Return how long the page's thread works on a change of the filters, charts included."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    before = _worked_s(session)
+    page.evaluate(
+        f"""() => {{
+            {change};
+            document.getElementById("filters").dispatchEvent(new Event("input"));
+        }}"""
     )
+    page.wait_for_selector("main[aria-busy=false]")
+    worked = _worked_s(session) - before
+    session.detach()
+    return 1_000 * worked
+
+
+def _worked_s(session: "CDPSession") -> float:
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
 
 
 def test_the_page_is_of_bounded_size(report: Path) -> None:
@@ -99,7 +104,7 @@ def test_it_says_what_is_shown_of_how_many(page: "Page") -> None:
     ],
 )
 def test_filters_answer_at_once(page: "Page", change: str) -> None:
-    assert _answer_ms(page, change) < ANSWER_MS_MAX
+    assert 0 < _busy_ms(page, change) < BUSY_MS_MAX
 
 
 def test_long_times_are_drawn_by_month(page: "Page") -> None:
