@@ -49,6 +49,7 @@ from remembrancer.domain.errors import NotAdmittedError, StoreReadOnlyError
 
 if TYPE_CHECKING:
     from remembrancer.application.document_vectors import RemoteDocuments
+    from remembrancer.application.expire import Expire
     from remembrancer.application.gates import ReadGates
     from remembrancer.application.ports import SemanticQueryLookup
     from remembrancer.application.ports.ledger_repository import LedgerRepository
@@ -190,6 +191,12 @@ def _spend(ledger: "LedgerRepository") -> "ReadSpend":
     return ReadSpend(ledger=ledger)
 
 
+def _expire(ledger: "LedgerRepository") -> "Expire":
+    from remembrancer.application.expire import Expire  # noqa: PLC0415  # as above
+
+    return Expire(ledger=ledger)
+
+
 def _reconcile(ledger: "LedgerRepository") -> "Reconcile":
     from remembrancer.application.reconcile import Reconcile  # noqa: PLC0415  # as above
 
@@ -228,6 +235,7 @@ class Container(containers.DeclarativeContainer):
     export = providers.Singleton(recorded_parts.export, store)
     restore = providers.Singleton(recorded_parts.restore, store)
     spend = providers.Singleton(_spend, store.provided.ledger)
+    expire = providers.Singleton(_expire, store.provided.ledger)
     reconcile = providers.Singleton(_reconcile, store.provided.ledger)
 
     # Use cases

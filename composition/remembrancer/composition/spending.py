@@ -3,7 +3,7 @@
 What is here loads its parts when it is called: a memory that sends nothing needs none of them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,6 +109,16 @@ class Spending:
         """
         return self._parts().spend()(tenant=tenant, owner=owner, since=since)
 
+    def expire_spend(
+        self, *, tenant: str, owner: str | None = None
+    ) -> "Mapping[str, tuple[Reservation, ...]]":
+        """Make unknown, at its whole charge, what is pending though its lease has run out.
+
+        The next admission of an owner does the same; this is for who won't wait for one, such as
+        before a schema is taken back.  Returns what became unknown, by owner.
+        """
+        return self._parts().expire()(tenant=tenant, owner=owner)
+
     def reconcile(  # everything that is put on record
         self,
         reservation_id: UUID,
@@ -141,6 +151,7 @@ class Spending:
 
     agates = async_twin(gates)
     aspend = async_twin(spend)
+    aexpire_spend = async_twin(expire_spend)
     areconcile = async_twin(reconcile)
 
     def _parts(self) -> "Container":

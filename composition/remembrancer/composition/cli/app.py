@@ -16,6 +16,7 @@ from remembrancer.composition.cli import (
     gates,
     looking_back,
     maintain,
+    migrate,
     moving,
     questions,
     spending,
@@ -84,6 +85,7 @@ app.command()(upkeep.project)
 app.command()(upkeep.status)
 app.command()(upkeep.doctor)
 app.add_typer(maintain.maintain_app, name="maintain")
+app.add_typer(migrate.migrate_app, name="migrate")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,4 +1,7 @@
-"""Commands that spend, or say what was spent: ``prepare``, ``spend``, ``spend reconcile``."""
+"""Commands that spend, or say what was spent.
+
+``prepare``, ``spend``, ``spend expire``, ``spend reconcile``.
+"""
 
 from dataclasses import asdict
 from itertools import groupby
@@ -118,6 +121,34 @@ def spend(
                 session.out.table(f"Spend of {who}/{name} in USD", _COLUMNS, map(_day_row, of))
         else:
             session.out.line("Nothing was spent.")
+
+
+@spend_app.command()
+def expire(
+    tenant: Tenant = None,
+    owner: Owner = None,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make unknown, at its whole charge, what is pending though its lease has run out."""
+    with opened(db, config, as_json=as_json) as session:
+        who = given(tenant, session.identity.tenant)
+        expired = session.memory.expire_spend(tenant=who, owner=owner)
+        if as_json:
+            session.out.data(
+                {name: [str(one.reservation_id) for one in of] for name, of in expired.items()}
+            )
+        elif expired:
+            rows = [
+                (name, one.day, one.reservation_id, usd_text(one.charged_quanta))
+                for name, of in expired.items()
+                for one in of
+            ]
+            columns = ("owner", "day (UTC)", "id", "charged")
+            session.out.table(f"Unknown now, of {who}, in USD", columns, rows)
+        else:
+            session.out.line(f"Nothing of {who} has expired.")
 
 
 @spend_app.command()
