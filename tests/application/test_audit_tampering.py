@@ -29,6 +29,7 @@ from tests.application.recorded_log import (
     without,
 )
 
+from remembrancer.application.audit.finding import AuditScope
 from remembrancer.application.audit.invariants import INVARIANTS
 from remembrancer.application.audit.records import audit_records
 from remembrancer.application.ports.audit_source import RawEvent
@@ -358,6 +359,13 @@ def test_a_finding_names_the_place() -> None:
     ))  # fmt: skip
     assert (finding.tenant, finding.owner, finding.at) == (TENANT, OWNER, _at(32))
     assert (finding.expected, finding.found) == ("a charge of 1 to 40", "41")
+
+
+def test_findings_about_earlier_events_can_be_left_out() -> None:
+    rows = changed(sound(), SETTLED, 1, charged_quanta=41)
+
+    assert audit_records(rows, scope=AuditScope(since=_at(32)))
+    assert not audit_records(rows, scope=AuditScope(since=_at(33)))
 
 
 def test_nothing_is_concluded_from_a_stream_that_is_not_understood() -> None:

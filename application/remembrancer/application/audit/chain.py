@@ -56,13 +56,28 @@ def chained(events: Iterable[RawEvent], place: Place) -> Iterator[Link]:
             digest = sha256(b"".join((predecessor, topic.encode(), b"\0", state))).digest()
         except (AttributeError, TypeError):
             digest = b""
-        report_broken(place, before, event, digest)
+        if (
+            digest != own
+            or predecessor != before.own
+            or version != before.version + 1
+            or position <= before.position
+        ):
+            report_broken(place, before, event, digest)
         before.own, before.version, before.position = own, version, position
         yield Link(key, version, digest, position)
 
 
 def report_broken(place: Place, before: Before, event: RawEvent, digest: bytes) -> None:
-    """Report what of an event doesn't follow the one before it, if anything."""
+    """Report what of an event doesn't follow the one before it, if anything.
+
+    Without its time: what isn't as it was recorded can't be trusted to be earlier or later.
+    """
+    at, place.at = place.at, None
+    _report(place, before, event, digest)
+    place.at = at
+
+
+def _report(place: Place, before: Before, event: RawEvent, digest: bytes) -> None:
     position, _, version, _, _, predecessor, own = event
     if version != before.version + 1:
         place.report(NO_GAPS, f"version {before.version + 1}", f"version {version}")
