@@ -12,12 +12,12 @@ from tests.application.house import Forbidden, a_context, a_query, an_entry, rep
 from tests.composition.shell import Shell
 
 from remembrancer.application.projection import Projected
-from remembrancer.composition import Settings, production
+from remembrancer.composition import Settings, production, vector_places
 from remembrancer.composition.carrier import Carrier
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import StoreSettings, VectorStoreSettings
 from remembrancer.domain import RecallMode
-from remembrancer.domain.errors import InvalidInputError, StoreUnavailableError
+from remembrancer.domain.errors import InvalidInputError, SettingsError, StoreUnavailableError
 
 NOBODY = "http://127.0.0.1:1"
 
@@ -109,6 +109,15 @@ def test_nothing_changes_for_a_host(tmp_path: Path) -> None:
     assert [(entry.entry_id, entry.ranks) for entry in one.entries] == [
         (entry.entry_id, entry.ranks) for entry in other.entries
     ]
+
+
+def test_without_its_client_qdrant_cannot_be_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_places, "find_spec", lambda _name: None)
+
+    with pytest.raises(SettingsError, match="qdrant"):
+        production(in_qdrant(tmp_path))
 
 
 def test_closing_carries_what_waits(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ class Reindex:
     def _begun(self, space: EmbeddingTuple, place: str | None) -> VectorIndex:
         """Begin an index, or go on with one; what was for another on its way there is forgotten."""
         before = [one for one in self._indexes.all() if one.state is IndexState.BUILDING]
-        with self._transactions.begin():
+        with self._transactions.over_all_tenants(), self._transactions.begin():
             index = self._indexes.begin(space, place)
             for one in before:
                 if one.number != index.number:
@@ -252,6 +252,6 @@ class Reindex:
 
     def _drop(self, indexes: list[VectorIndex]) -> None:
         for one in indexes:
-            with self._transactions.begin():
+            with self._transactions.over_all_tenants(), self._transactions.begin():
                 self._indexes.drop(one)
                 self._outbox.forget(one)

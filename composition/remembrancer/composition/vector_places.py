@@ -3,11 +3,13 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from remembrancer.application.ports import Clock, VectorIndexes
 from remembrancer.composition.settings import VectorStoreSettings
 from remembrancer.composition.store import Store
+from remembrancer.domain.errors import SettingsError
 
 if TYPE_CHECKING:
     from remembrancer.adapters.provider.secret_source import SecretSource
@@ -24,10 +26,18 @@ def placed_indexes(
 
     An address may stand in the settings while the backend is local: vectors that are still in
     Qdrant are then found there, until a reindex has brought them back.
+
+    Raises:
+        SettingsError: Qdrant is set up, and its client isn't installed.
     """
     if settings.url is None and settings.path is None:
         yield store.indexes
         return
+    if find_spec("qdrant_client") is None:
+        raise SettingsError(
+            setting="vector_store.backend",
+            problem="qdrant needs the package qdrant-client; install remembrancer[qdrant]",
+        )
     # Here, since most memories keep their vectors themselves.
     from remembrancer.adapters.qdrant.link import QdrantLink  # noqa: PLC0415
     from remembrancer.adapters.qdrant.vector_place import QdrantVectorPlace  # noqa: PLC0415
