@@ -120,7 +120,7 @@ class Reindex:
         One that is still being built stays: the next call goes on with it.
 
         Raises:
-            StoreUnavailableError: what keeps one elsewhere is away; call again to destroy it there.
+            StoreUnavailableError: what keeps one elsewhere is away; call again to destroy it.
         """
         retired = [one for one in self._indexes.all() if one.state is IndexState.RETIRED]
         self._drop(retired)
@@ -177,7 +177,7 @@ class Reindex:
         return space
 
     def _begun(self, space: EmbeddingTuple, place: str | None) -> VectorIndex:
-        """Begin an index, or go on with one; what was for another on its way there is forgotten."""
+        """Begin an index, or go on with one; what was on its way to another is forgotten."""
         before = [one for one in self._indexes.all() if one.state is IndexState.BUILDING]
         with self._transactions.over_all_tenants(), self._transactions.begin():
             index = self._indexes.begin(space, place)
