@@ -1,5 +1,6 @@
 """The way to Qdrant: who may write its folder, what a server may cost in time, what leaves."""
 
+import json
 import os
 import socket
 import stat
@@ -32,6 +33,33 @@ from remembrancer.domain.errors import (
 CANARY = "canarykey8471"
 CANARY_VECTOR = [0.71, 0.62, 0.53, 0.44]
 INDEX = index_of(SPACE)
+FOUND_NOTHING = b'{"result": {"points": []}, "status": "ok", "time": 0}'
+COLLECTION = json.dumps(
+    {
+        "result": {
+            "status": "green",
+            "optimizer_status": "ok",
+            "segments_count": 1,
+            "payload_schema": {},
+            "config": {
+                "params": {"vectors": {"size": 4, "distance": "Dot"}},
+                "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000},
+                "optimizer_config": {
+                    "deleted_threshold": 0.2,
+                    "vacuum_min_vector_number": 1000,
+                    "default_segment_number": 0,
+                    "flush_interval_sec": 5,
+                },
+                "metadata": {
+                    "remembrancer": 1,
+                    "embedding_tuple": SPACE.model_dump(mode="json"),
+                },
+            },
+        },
+        "status": "ok",
+        "time": 0,
+    }
+).encode()
 
 
 # -- A folder ----------------------------------------------------------------
@@ -253,6 +281,26 @@ def test_the_key_goes_in_its_header_and_nowhere_else(monkeypatch: pytest.MonkeyP
     assert request.startswith(b"GET /collections/")
     assert request.count(CANARY.encode()) == 1
     assert f"api-key: {CANARY}".encode() in request
+
+
+def test_a_server_that_allows_no_exact_search_answers_by_its_graph() -> None:
+    asked: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        while part := connection.recv(65_536):
+            asked.append(part)
+            status, body = b"200 OK", COLLECTION if part.startswith(b"GET") else FOUND_NOTHING
+            if b'"exact":true' in part.replace(b" ", b""):
+                status, body = b"400 Bad Request", b'{"status": {"error": "not allowed"}}'
+            length = str(len(body)).encode()
+            head = b"HTTP/1.1 " + status + b"\r\nContent-Length: " + length + b"\r\n\r\n"
+            connection.sendall(head + body)
+
+    with listening(serve) as port, place_at(_at(port)) as place:
+        found = place.store(INDEX).query(EAST, 5)
+
+    assert found == []
+    assert len(asked) == 3
 
 
 def test_a_certificate_file_that_is_none_is_a_wrong_setting(tmp_path: Path) -> None:

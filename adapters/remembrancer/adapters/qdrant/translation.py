@@ -9,6 +9,7 @@ from remembrancer.domain.errors import StoreError, StoreForbiddenError, StoreUna
 NOT_THERE = "it has no such collection"
 _UNAUTHORISED = (401, 403)
 _NOT_FOUND = 404
+_BAD_REQUEST = 400
 
 
 def translated(error: Exception, *, store: str) -> StoreError | None:
@@ -24,6 +25,14 @@ def translated(error: Exception, *, store: str) -> StoreError | None:
     if module == "sqlite3":
         return StoreUnavailableError(store=store, problem=f"its folder: {name}")
     return _of_local(error, store)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Say whether a server won't do what was asked, as one in strict mode may."""
+    if getattr(error, "status_code", None) == _BAD_REQUEST:
+        return True
+    code = getattr(error, "code", None)
+    return getattr(code() if callable(code) else None, "name", "") == "INVALID_ARGUMENT"
 
 
 def _of_http(error: Exception, name: str, store: str) -> StoreError:

@@ -22,6 +22,7 @@ from remembrancer.adapters.qdrant.payload import (
     numbers,
     spelt,
 )
+from remembrancer.adapters.qdrant.translation import is_refusal
 from remembrancer.application.ports.vector_store import (
     Filter,
     KeptVector,
@@ -295,11 +296,20 @@ class _Search:
         rough = self._rough(limit, fields=[NUMBERS, NORM, VERSION])
         if len(rough) < min(self._top_k, limit) and not self._store.is_exact:
             # The graph may have lost its way among what the filter leaves: look at all of that.
-            rough = self._rough(limit, fields=[NUMBERS, NORM, VERSION], exact=True)
+            rough = self._all_there_is(limit) or rough
         self._score((_id_of(point), point.payload or {}) for point in self._hopeful(rough))
         if len(rough) == limit and not self._is_settled(rough[-1].score):
             self._score_all_that_may_tie(limit)
         return self._sorted()[: self._top_k]
+
+    def _all_there_is(self, limit: int) -> list[Any]:
+        """Compare with all; nothing where the server was told to refuse that."""
+        try:
+            return self._rough(limit, fields=[NUMBERS, NORM, VERSION], exact=True)
+        except Exception as error:
+            if is_refusal(error):
+                return []
+            raise
 
     def _rough(self, limit: int, *, fields: list[str], **more: Any) -> list[Any]:
         return self._store.found(
