@@ -13,6 +13,7 @@ from random import Random
 from uuid import UUID
 
 import pytest
+from tests.adapters.postgres_server import server
 from tests.adapters.qdrant_servers import (
     URL,
     fresh_secret,
@@ -24,6 +25,8 @@ from tests.adapters.qdrant_servers import (
 
 from remembrancer.adapters.memory.transactions import MemoryTransactions
 from remembrancer.adapters.memory.vector_store import MemoryVectorStore
+from remembrancer.adapters.postgres.database import Database as PostgresDatabase
+from remembrancer.adapters.postgres.vector_indexes import PostgresVectorIndexes
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.vector_indexes import SqliteVectorIndexes
 from remembrancer.application.ports import VectorPoint, VectorStore
@@ -104,6 +107,10 @@ def stores(folder: Path, stack: ExitStack) -> dict[str, VectorStore]:
         ),
         "sqlite-vec": indexes.store(indexes.begin(WIDE)),
     }
+    fresh = stack.enter_context(server().database())
+    postgres = stack.enter_context(PostgresDatabase.open(fresh.app, reader_dsn=fresh.auditor))
+    registry = PostgresVectorIndexes(database=postgres)
+    found["pgvector"] = registry.store(registry.begin(WIDE))
     ways = {"qdrant in a folder": in_folder(folder)}
     if URL is not None:
         for grpc in (False, True):
@@ -116,6 +123,23 @@ def stores(folder: Path, stack: ExitStack) -> dict[str, VectorStore]:
     return found
 
 
+def fill(name: str, store: VectorStore, stored: Sequence[VectorPoint]) -> None:
+    """Write all; in PostgreSQL each owner's in that owner's name."""
+    if name != "pgvector":
+        for start in range(0, len(stored), 2_000):
+            store.upsert_many(stored[start : start + 2_000])
+        return
+    whose = sorted({(one.metadata["tenant"], one.metadata["owner"]) for one in stored})
+    for tenant, owner in whose:
+        store.upsert_many(
+            [
+                one
+                for one in stored
+                if (one.metadata["tenant"], one.metadata["owner"]) == (tenant, owner)
+            ]
+        )
+
+
 @pytest.mark.parametrize(
     ("entries", "asked"),
     [(600, 40), pytest.param(20_000, 500, marks=pytest.mark.slow)],
@@ -125,9 +149,8 @@ def test_every_store_gives_the_same_answers(tmp_path: Path, entries: int, asked:
     stored = points(entries, chance)
     with ExitStack() as stack:
         all_ = stores(tmp_path, stack)
-        for store in all_.values():
-            for start in range(0, entries, 2_000):
-                store.upsert_many(stored[start : start + 2_000])
+        for name, store in all_.items():
+            fill(name, store, stored)
         found = 0
 
         for question in islice(questions(stored, chance), asked):
