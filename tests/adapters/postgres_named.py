@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -32,6 +33,7 @@ from remembrancer.application.ports import (
     SessionVault,
     SparseDocument,
     SparseIndex,
+    Transactions,
     VectorIndex,
     VectorIndexes,
     VectorMatch,
@@ -81,6 +83,21 @@ class ClearingTransactions(PostgresTransactions):
     def scrub(self) -> bool:
         maintenance.clear(self._fresh.owner)
         copy_files(self._fresh, self._folder / "files of the database")
+        return super().scrub()
+
+
+class AtOnceCleared(PostgresTransactions):
+    """Clears what was erased whenever it is asked."""
+
+    def __init__(self, transactions: Transactions, owner_dsn: str) -> None:
+        assert isinstance(transactions, PostgresTransactions)
+        super().__init__(database=transactions._database)
+        self._owner_dsn = owner_dsn
+
+    @override
+    def scrub(self) -> bool:
+        if not super().scrub():
+            maintenance.clear(self._owner_dsn)
         return super().scrub()
 
 
@@ -249,9 +266,9 @@ class NamedSparseIndex(SparseIndex):
     def upsert_many(self, documents: Sequence[SparseDocument]) -> None:
         latest = {one.id: replace(one, metadata={**UNNAMED, **one.metadata}) for one in documents}
         with self.database.begin():
-            for one in latest.values():
-                if _moves(self.database, "sparse_documents", one.id, one.metadata):
-                    self.delete(one.id)
+            whose = {one.id: one.metadata for one in latest.values()}
+            for id_ in _moving(self.database, "sparse_documents", whose):
+                self.delete(id_)
             self.inner.upsert_many(list(latest.values()))
 
     @override
@@ -298,9 +315,9 @@ class NamedVectorStore(VectorStore):
     def upsert_many(self, points: Sequence[VectorPoint]) -> None:
         named = [replace(one, metadata={**UNNAMED, **one.metadata}) for one in points]
         with self.database.begin():
-            for one in named:
-                if _moves(self.database, "vectors", one.id, one.metadata):
-                    self.delete(one.id)
+            whose = {one.id: one.metadata for one in named}
+            for id_ in _moving(self.database, "vectors", whose):
+                self.delete(id_)
             self.inner.upsert_many(named)
 
     @override
@@ -419,14 +436,20 @@ class NamedVectorOutbox(VectorOutbox):
         self.inner.release(index, holder)
 
 
-def _moves(database: Database, table: str, id_: EntryId, metadata: Mapping[str, str]) -> bool:
-    """Say whether a row of this id is another owner's: rows of ours never move."""
+def _moving(
+    database: Database, table: str, whose: Mapping[EntryId, Mapping[str, str]]
+) -> list[EntryId]:
+    """Return those ids whose rows are another owner's so far: rows of ours never move."""
+    moving = []
     for tenant in TENANTS:
         with database.read(tenant=tenant) as connection:
-            rows = connection.execute(
-                f"SELECT tenant, owner FROM {table} WHERE id = %s",  # noqa: S608 - our own words
-                (id_,),
+            rows: Any = connection.execute(
+                f"SELECT id, owner FROM {table} WHERE id = ANY(%s)",  # noqa: S608 - our own words
+                (list(whose),),
             ).fetchall()
-        if any(row != (metadata["tenant"], metadata["owner"]) for row in rows):
-            return True
-    return False
+        moving += [
+            EntryId(id_)
+            for id_, owner in rows
+            if (tenant, owner) != (whose[id_]["tenant"], whose[id_]["owner"])
+        ]
+    return moving

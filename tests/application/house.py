@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,8 @@ def open_house(
     container.clock.override(providers.Object(clock))
     if policy is not None:
         container.policy.override(providers.Object(policy))
-    with open_store(place, clock=clock, randomness=SystemRandomness()) as store:
+    with open_store(place, clock=clock, randomness=SystemRandomness()) as opened:
+        store = _cleared(opened, place)
         container.store.override(providers.Object(altered(store)))
         memory = Remembrancer(container, close=lambda: None)
         with store.transactions.acting_for("acme"):
@@ -103,6 +104,17 @@ def _place(path: Path | StoreSettings | None) -> StoreSettings:
     if isinstance(path, StoreSettings):
         return path
     return StoreSettings(backend="memory") if path is None else StoreSettings(path=path)
+
+
+def _cleared(store: Store, place: StoreSettings) -> Store:
+    """Return a store in PostgreSQL whose erasures are cleared at once, as its owner may."""
+    if place.owner_dsn_file is None:
+        return store
+    # As below.
+    from tests.adapters.postgres_named import AtOnceCleared  # noqa: PLC0415
+
+    owner_dsn = place.owner_dsn_file.read_text()
+    return replace(store, transactions=AtOnceCleared(store.transactions, owner_dsn))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ def test_versions_are_counted_apart_from_entries(path: Path | None) -> None:
             [an_entry(), an_entry(tenant="other"), an_entry("unheard")]
         )
         house.memory.correct(first, text="edited", reason="edited")
-        house.memory.erase(second, reason="user_request")
+        house.memory.erase(second, reason="user_request", tenant="other")
 
         stands = house.memory.status()
 

@@ -62,10 +62,16 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
     for section, values in given.items():
         if section not in _SECTIONS:
             raise _unknown(section, _SECTIONS)
-        known = _SECTIONS[section].model_fields
+        known = _known(_SECTIONS[section])
         for key in values if isinstance(values, dict) else ():
             if key not in known:
                 raise _unknown(f"{section}.{key}", known)
+
+
+def _known(kind: type[Parsed]) -> list[str]:
+    """Return the keys of a section, its own before those that it shares."""
+    own = [name for name in kind.__annotations__ if name in kind.model_fields]
+    return [*own, *(name for name in kind.model_fields if name not in own)]
 
 
 def _unknown(setting: str, known: Iterable[str]) -> SettingsError:

@@ -36,6 +36,8 @@ ERASABLE = (
 )
 """Tables with content that an erasure removes."""
 
+LOCK_WAIT_S = 10
+
 _SETTING = "store.owner_dsn"
 _LIMITS = Limits(prepare_after=None)
 _COMMITTED = "SELECT coalesce(array_agg(xid::text), '{}') FROM pending_clearing"
@@ -155,6 +157,8 @@ def _connected(dsn: str) -> Generator[Connection]:
     try:
         with translating(store=store):
             connection.execute(f"SET search_path = {SCHEMA}, pg_temp")
+            # Who waits to lock a table keeps all others waiting behind.
+            connection.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
             yield connection
     finally:
         connection.close()

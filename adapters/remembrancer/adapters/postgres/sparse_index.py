@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from psycopg import errors as states
 from typing_extensions import override
 
 from remembrancer.adapters.postgres.clearing import note_erasure
@@ -15,7 +16,7 @@ from remembrancer.adapters.postgres.sparse_query import matches
 from remembrancer.adapters.postgres.sparse_terms import terms_of
 from remembrancer.application.ports.sparse_index import SparseDocument, SparseIndex
 from remembrancer.application.ports.vector_store import Filter, VectorMatch
-from remembrancer.domain.errors import InvalidInputError
+from remembrancer.domain.errors import InvalidInputError, StoreCorruptError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.search_text import parsed_question, prepared
 
@@ -156,8 +157,13 @@ def _add(connection: Connection, documents: Sequence[SparseDocument]) -> None:
             (term, document.id, len(places), length, places.tobytes())
             for term, places in terms.items()
         ]
-    with connection.cursor() as cursor:
-        cursor.executemany(_ADD_DOCUMENT, rows)
+    try:
+        with connection.cursor() as cursor:
+            cursor.executemany(_ADD_DOCUMENT, rows)
+    except states.UniqueViolation as error:  # Nothing of this owner's can be in the way.
+        raise StoreCorruptError(
+            store="word index", problem="an id is another owner's (reindexing makes it anew)"
+        ) from error
     if postings:
         connection.execute(_ADD_POSTINGS, [list(column) for column in zip(*postings, strict=True)])
     connection.execute(_COUNTED, (len(rows), sum(row[6] for row in rows)))

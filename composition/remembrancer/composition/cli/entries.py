@@ -88,6 +88,7 @@ def correct(
     meta: Meta = None,
     scope: Scope = None,
     sensitivity: SensitivityName = None,
+    tenant: Tenant = None,
     db: Db = None,
     config: Config = None,
     as_json: AsJson = False,
@@ -97,6 +98,7 @@ def correct(
         version = session.memory.correct(
             parse_entry_id(entry_id),
             reason=reason,
+            tenant=session.whose(tenant),
             text=None if text is None else text_of(text),
             scope=scope,
             kind=kind,

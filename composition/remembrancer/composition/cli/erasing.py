@@ -27,16 +27,27 @@ ErasureReason = Annotated[
 ]
 
 
+_PENDING = {
+    False: "old pages wait for another reader to finish, or for room on the disk. "
+    "Run `remembrancer doctor` later to see that they are gone.",
+    True: "dead rows lie in the server's files until its owner runs "
+    "`remembrancer maintain clear`.",
+}
+
+
 def erase(
     entry_id: Annotated[str, typer.Argument(help="The entry's id.")],
     reason: ErasureReason,
+    tenant: Tenant = None,
     db: Db = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
     """Destroy an entry's text in all its versions; the log keeps that it was."""
     with opened(db, config, as_json=as_json) as session:
-        erasure = session.memory.erase(parse_entry_id(entry_id), reason=reason)
+        erasure = session.memory.erase(
+            parse_entry_id(entry_id), reason=reason, tenant=session.whose(tenant)
+        )
         state = "is erased" if erasure.erased else "was erased before"
         _show(session, erasure, {"entry_id": entry_id}, f"{entry_id} {state}")
     _end(erasure)
@@ -91,10 +102,7 @@ def _show(session: Opened, erasure: Erasure, about: dict[str, str], told: str) -
     if session.out.as_json:
         session.out.data({**about, "erased": erasure.erased, "pending": erasure.pending})
     elif erasure.pending:
-        session.out.line(
-            f"{told}; old pages wait for another reader to finish, or for room on the disk. "
-            "Run `remembrancer doctor` later to see that they are gone."
-        )
+        session.out.line(f"{told}; {_PENDING[session.settings.store.backend == 'postgres']}")
     else:
         session.out.line(f"{told}; nothing of it is left in the files.")
 

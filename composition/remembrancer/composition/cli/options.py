@@ -57,6 +57,12 @@ class Opened:
         """Who the command speaks as by default."""
         return self.settings.identity
 
+    def whose(self, tenant: str | None) -> str | None:
+        """Return whose an id is that is given alone; a server shows no row to who names nobody."""
+        if tenant is None and self.settings.store.backend == "postgres":
+            return self.identity.tenant
+        return tenant
+
 
 def read_settings(db: Path | None, config: Path | None, *, read_only: bool = False) -> Settings:
     """Return the settings with what the command line says over them."""

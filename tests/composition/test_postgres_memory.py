@@ -1,0 +1,432 @@
+"""The whole memory in PostgreSQL, as a host and an operator have it."""
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.adapters.pooling_relay import PoolingRelay
+from tests.adapters.postgres_server import FreshDatabase, OwnServer
+from tests.application.agreement import assert_agreement
+from tests.application.house import (
+    a_context,
+    a_query,
+    an_entry,
+    open_house,
+    postgres_place,
+    replay_of,
+)
+from tests.composition.shell import Shell
+
+from remembrancer.composition import production
+from remembrancer.composition.facade import Remembrancer
+from remembrancer.composition.settings import EmbedderSettings, Settings, StoreSettings
+from remembrancer.domain import RecallKind
+from remembrancer.domain.errors import (
+    InvalidInputError,
+    RemembrancerError,
+    SettingsError,
+    StoreError,
+    StoreForbiddenError,
+    StoreUnavailableError,
+    UnknownEntryError,
+    UnknownSelectionError,
+)
+
+TEXTS = (
+    "The invoice service retries three times, then gives up.",
+    "Backups of the storage are one file too.",
+    "Retries of the ledger are counted as requests.",
+    "東京の請求書は月末に届きます。",
+    "Ana prefers pre-edit hooks and v1.2.3.",
+)
+QUESTIONS = ("invoice retries", "pre-edit", "請求書", "storage backups", "v1.2.3 hooks", '"')
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[StoreSettings]:
+    with postgres_place(tmp_path) as place:
+        yield place
+
+
+def _opened(place: StoreSettings) -> Remembrancer:
+    return production(Settings(store=place, embedder=EmbedderSettings(provider="none")))
+
+
+# -- As a host has it ----------------------------------------------------------
+
+
+def test_recall_agrees_with_the_other_stores(tmp_path: Path, place: StoreSettings) -> None:
+    """Ids in order, and scores to the last bit."""
+    answers = []
+    for path in (None, tmp_path / "memory.db", place):
+        with open_house(path) as house:
+            house.memory.remember_many(
+                [
+                    an_entry(text, idempotency_key=str(number), subjects=("ana",))
+                    for number, text in enumerate(TEXTS)
+                ]
+            )
+            answers.append(
+                [
+                    [(one.entry_id, one.score, one.ranks) for one in found.entries]
+                    for question in QUESTIONS
+                    for kind in (RecallKind.DELIBERATE, RecallKind.PEOPLE)
+                    for found in [
+                        house.memory.recall(
+                            a_query(question, kind=kind, subjects=("ana",)), a_context()
+                        )
+                    ]
+                ]
+            )
+
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_pack_is_replayed_by_another_process_of_the_same_memory(place: StoreSettings) -> None:
+    with open_house(place) as house:
+        house.memory.remember_many([an_entry(text) for text in TEXTS])
+        pack = house.memory.build_pack("s", "plan", a_query(), a_context(), token_budget=500)
+
+    with open_house(place) as house:
+        again = house.memory.replay("s", "plan", **replay_of())
+
+    assert (again.digest, again.differences) == (pack.digest, ())
+
+
+def test_a_call_by_id_alone_says_what_to_name(place: StoreSettings) -> None:
+    with _opened(place) as memory:
+        entry_id = memory.remember(an_entry())
+
+        with pytest.raises(InvalidInputError, match="name the tenant"):
+            memory.erase(entry_id, reason="user_request")
+
+        assert memory.erase(entry_id, reason="user_request", tenant="acme").erased == 1
+
+
+def test_without_the_auditors_role_upkeep_says_what_is_missing(place: StoreSettings) -> None:
+    with (
+        _opened(place.model_copy(update={"reader_dsn_file": None})) as memory,
+        pytest.raises(SettingsError, match="reader_dsn"),
+    ):
+        memory.status()
+
+
+def test_eight_threads_write_for_several_owners(place: StoreSettings) -> None:
+    with open_house(place) as house:
+        start = threading.Barrier(8)
+
+        def work(number: int) -> None:
+            start.wait()
+            owner = f"owner {number % 4}"
+            for step in range(4):
+                key = f"{number}.{step}"
+                entry_id = house.memory.remember(
+                    an_entry(f"common {key}", owner=owner, idempotency_key=key)
+                )
+                house.memory.correct(
+                    entry_id, text=f"common edited {key}", reason="edited", tenant="acme"
+                )
+                house.memory.recall(a_query("common", owner=owner), a_context())
+                if step % 2:
+                    house.memory.erase(entry_id, reason="user_request", tenant="acme", owner=owner)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+
+        entries = assert_agreement(house.store, common_word="common")
+    assert len(entries) == 32
+    assert sum(one.erased for one in entries.values()) == 16
+
+
+# -- Attacked through the API --------------------------------------------------
+
+
+def test_another_tenants_ids_are_as_unknown_as_none(place: StoreSettings) -> None:
+    with open_house(place) as house:
+        theirs = house.memory.remember(an_entry("a canarybird", owner="eve", tenant="evil"))
+        house.memory.build_pack(
+            "s", "plan", a_query("canarybird", tenant="evil", owner="eve"), a_context(),
+            token_budget=300,
+        )  # fmt: skip
+        mine: dict[str, Any] = {"tenant": "acme", "owner": "ana"}
+
+        with pytest.raises(UnknownEntryError):
+            house.memory.correct(theirs, text="mine now", reason="edited", **mine)
+        with pytest.raises(UnknownEntryError):
+            house.memory.erase(theirs, reason="user_request", **mine)
+        with pytest.raises(UnknownEntryError):
+            house.memory.erase(theirs, reason="user_request", tenant="acme")
+        with pytest.raises(UnknownSelectionError):
+            house.memory.replay("s", "plan", **replay_of())
+        assert house.memory.erase_session("s", tenant="acme").erased == 0
+        assert house.memory.erase_owner(tenant="acme", owner="eve", reason="gone").erased == 0
+        found = house.memory.recall(a_query("canarybird"), a_context())
+        assert found.entries == ()
+
+        told = assert_agreement(house.store, all_have_vectors=False)
+    assert not told[theirs].erased
+
+
+def test_a_port_shows_no_row_of_another_whatever_it_is_asked(place: StoreSettings) -> None:
+    with open_house(place) as house:
+        theirs = house.memory.remember(an_entry("a canarybird", tenant="evil", owner="eve"))
+        store, ids = house.store, [theirs]
+        active = store.indexes.active()
+        assert active is not None
+
+        with store.transactions.acting_for("acme", "ana"):
+            assert store.vault.current(ids) == store.vault.indexed(ids) == {}
+            assert store.vault.history(theirs) == []
+            assert store.vault.erase(theirs) == []
+            assert store.sparse.query("canarybird", 5) == []
+            store.sparse.delete(theirs)
+            store.indexes.store(active).delete(theirs)
+            assert store.indexes.store(active).vectors(ids) == {}
+            assert (store.sparse.count(), store.indexes.store(active).count()) == (0, 0)
+            assert store.log.follow(after_position=0, limit=9) == []
+            for refused in (
+                lambda: store.vault.scopes(tenant="evil", owners=None),
+                lambda: store.vault.entries_of(tenant="evil", owner="eve"),
+                lambda: store.sparse.query("canarybird", 5, {"tenant": "evil"}),
+                lambda: store.sessions.erase_owner(tenant="evil", owner="eve"),
+            ):
+                with pytest.raises(InvalidInputError, match="acted for"):
+                    refused()
+
+        assert_agreement(store, all_have_vectors=False)
+
+
+# -- As an operator has it -----------------------------------------------------
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    place: StoreSettings,
+) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "remembrancer.toml").write_text(
+        "[store]\n"
+        'backend = "postgres"\n'
+        f'dsn_file = "{place.dsn_file}"\n'
+        f'reader_dsn_file = "{place.reader_dsn_file}"\n'
+        f'owner_dsn_file = "{place.owner_dsn_file}"\n'
+        '[embedder]\nprovider = "none"\n'
+    )
+    return Shell(tmp_path, monkeypatch, capfd)
+
+
+def test_the_command_line_works_with_it(shell: Shell) -> None:
+    assert shell.json("init")["path"] == "PostgreSQL"
+    entry_id = shell.json("remember", "The invoice service retries.")["entry_id"]
+    found = shell.json("recall", "invoice")["entries"]
+    shell("pack", "s", "plan", "invoice", "--budget", "500")
+    replayed = shell("replay", "s", "plan")
+    erased = shell("erase", entry_id, "--reason", "user_request", "--json").data
+
+    assert [one["entry_id"] for one in found] == [entry_id]
+    assert "retries" in replayed.out
+    assert erased["pending"]
+    assert shell.json("maintain", "clear")["erasures"] >= 1
+    assert shell.json("status")["entries"] == 0
+    assert shell("status").out.lstrip().startswith("PostgreSQL")
+
+
+def test_a_file_is_no_place_in_a_server(shell: Shell) -> None:
+    result = shell("status", "--db", "memory.db")
+
+    assert (result.status, "--db" in result.err) == (2, True)
+
+
+def test_the_check_up_looks_at_the_server(shell: Shell) -> None:
+    findings = {one["what"]: one for one in json.loads(shell("doctor", "--json").out)}
+
+    assert findings.keys() >= {
+        *("server", "row security", "schema", "auditor's role", "pgvector", "clocks"),
+        *("pooler", "connections", "server's log"),
+    }
+    assert [one for one in findings.values() if not one["ok"] and one["what"] != "vectors"] == []
+    assert findings["pooler"]["found"] == "none stands between"
+
+
+def test_the_check_up_finds_what_is_missing(shell: Shell) -> None:
+    settings = Path("remembrancer.toml").read_text()
+    Path("remembrancer.toml").write_text(
+        "\n".join(line for line in settings.splitlines() if "reader" not in line)
+    )
+
+    result = shell("doctor", "--json")
+
+    assert result.status != 0
+    assert "reader_dsn" in result.out
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"password": "SeCrEt", "port": "1"}, StoreUnavailableError, "takes no connection"),
+        ({"user": "nobody_here"}, StoreError, ""),
+        ({"dbname": "nowhere_here"}, StoreUnavailableError, "database"),
+        ({"dbname": "postgres"}, SettingsError, "migrate up"),
+        ({"user": "postgres"}, SettingsError, "superuser"),
+    ],
+)
+def test_a_database_that_can_not_be_used_says_why(
+    tmp_path: Path,
+    place: StoreSettings,
+    changes: dict[str, str],
+    error: type[RemembrancerError],
+    words: str,
+) -> None:
+    assert place.dsn_file is not None
+    other = tmp_path / "other.dsn"
+    other.write_text(make_conninfo(place.dsn_file.read_text(), **changes))
+
+    with (
+        pytest.raises(error) as caught,
+        _opened(place.model_copy(update={"dsn_file": other})),
+    ):
+        pass
+
+    told = f"{caught.value!s} {caught.value!r} {caught.value.__cause__!r}"
+    assert words in told
+    assert "SeCrEt" not in told
+
+
+@pytest.mark.parametrize("text", ["postgresql://u:SeCrEt@[bad", "no equals sign SeCrEt", "", " "])
+def test_what_is_no_connection_string_is_never_shown(
+    tmp_path: Path, place: StoreSettings, text: str
+) -> None:
+    other = tmp_path / "other.dsn"
+    other.write_text(text)
+
+    with (
+        pytest.raises(SettingsError) as caught,
+        _opened(place.model_copy(update={"dsn_file": other})),
+    ):
+        pass
+
+    assert (
+        "SeCrEt" not in f"{caught.value!s} {caught.value.__cause__!r} {caught.value.__context__!r}"
+    )
+
+
+def test_the_settings_ask_for_tls(place: StoreSettings) -> None:
+    """The server of the tests has none."""
+    with (
+        pytest.raises(StoreUnavailableError),
+        _opened(place.model_copy(update={"sslmode": "require"})),
+    ):
+        pass
+
+
+# -- Behind a pooler -----------------------------------------------------------
+
+
+@pytest.fixture
+def relay(place: StoreSettings) -> Iterator[PoolingRelay]:
+    assert place.dsn_file is not None
+    parts = conninfo_to_dict(place.dsn_file.read_text())
+    relay = PoolingRelay(str(parts["host"]), int(str(parts["port"])))
+    yield relay
+    relay.close()
+
+
+@pytest.fixture
+def pooled(place: StoreSettings, relay: PoolingRelay, tmp_path: Path) -> StoreSettings:
+    changes: dict[str, Any] = {"pooler": True}
+    for name in ("dsn_file", "reader_dsn_file"):
+        direct = getattr(place, name).read_text()
+        changes[name] = tmp_path / f"pooled.{name}"
+        changes[name].write_text(make_conninfo(direct, port=relay.port))
+    return place.model_copy(update=changes)
+
+
+def test_it_works_where_each_transaction_gets_another_session(
+    pooled: StoreSettings, relay: PoolingRelay
+) -> None:
+    """As behind PgBouncer in transaction mode: a relay of the tests stands in for it."""
+    with open_house(pooled) as house:
+
+        def work(number: int) -> None:
+            owner = f"owner {number % 2}"
+            for step in range(3):
+                text = f"common {number}.{step}"
+                entry_id = house.memory.remember(an_entry(text, owner=owner))
+                house.memory.correct(entry_id, text=f"{text} !", reason="edited", tenant="acme")
+                query = a_query("common", owner=owner)
+                house.memory.build_pack(
+                    f"s{number}", f"{step}", query, a_context(), token_budget=300
+                )
+                house.memory.replay(f"s{number}", f"{step}", **replay_of())
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+
+        entries = assert_agreement(house.store, common_word="common")
+        findings = {one[0]: one for one in house.memory.check_up()}
+
+    assert len(entries) == 12
+    assert len(set(relay.handed_out)) > 2
+    assert findings["pooler"][1:3] == (True, "one stands between")
+
+
+def test_the_check_up_tells_who_forgot_to_say_that_there_is_a_pooler(
+    pooled: StoreSettings,
+) -> None:
+    with _opened(pooled.model_copy(update={"pooler": False})) as memory:
+        findings = {one[0]: one for one in memory.check_up()}
+
+    assert not findings["pooler"][1]
+    assert "store.pooler" in findings["pooler"][3]
+
+
+# -- Nothing private in the server's log ---------------------------------------
+
+
+def test_no_text_reaches_the_servers_log(tmp_path: Path) -> None:
+    server = OwnServer({"log_min_messages": "info", "log_error_verbosity": "verbose"})
+    try:
+        fresh = server.fresh_database()
+        _provoke_errors(fresh, tmp_path)
+        with psycopg.connect(fresh.superuser) as connection:
+            row: Any = connection.execute("SHOW data_directory").fetchone()
+        log = (Path(row[0]).parent / "log").read_text()
+    finally:
+        server.stop()
+
+    assert "ERROR" in log
+    assert "canary" not in log
+
+
+def _provoke_errors(fresh: FreshDatabase, folder: Path) -> None:
+    """Let statements fail that have private texts for values."""
+    (folder / "app.dsn").write_text(fresh.app)
+    place = StoreSettings(
+        backend="postgres", dsn_file=folder / "app.dsn", statement_timeout_s=30.0
+    )
+    with open_house(place) as house:
+        house.memory.remember(an_entry("the canarybird sings"))
+        for table in ("originals", "sparse_documents", "sparse_postings", "vectors"):
+            with psycopg.connect(fresh.superuser, autocommit=True) as connection:
+                connection.execute(
+                    f"ALTER TABLE remembrancer.{table} ADD CHECK (tenant <> 'acme') NOT VALID"
+                )
+            with pytest.raises((StoreError, psycopg.Error)):
+                house.memory.remember(an_entry("the canarybird sings again"))
+            with psycopg.connect(fresh.superuser, autocommit=True) as connection:
+                connection.execute(
+                    f"ALTER TABLE remembrancer.{table} DROP CONSTRAINT {table}_tenant_check"
+                )
+        with psycopg.connect(fresh.superuser, autocommit=True) as connection:
+            connection.execute("REVOKE INSERT ON remembrancer.originals FROM remembrancer_app")
+        with pytest.raises(StoreForbiddenError):
+            house.memory.remember(an_entry("the canarybird sings"))
