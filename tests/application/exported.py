@@ -3,13 +3,21 @@
 import hashlib
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.application.house import House, a_context, a_query, an_entry, open_house, replay_of
+from tests.application.house import (
+    House,
+    a_context,
+    a_query,
+    an_entry,
+    open_house,
+    postgres_place,
+    replay_of,
+)
 
 from remembrancer.application.cache_contexts import CacheContexts, Surface
 from remembrancer.application.export import Exported, ExportRequest
@@ -26,7 +34,10 @@ from remembrancer.contracts.spending import (
 from remembrancer.domain import ContextItem, ContextPack, RecallKind
 from remembrancer.domain.canonical_json import canonical_json
 
-KINDS = ("memory", "sqlite")
+if TYPE_CHECKING:
+    from remembrancer.composition.settings import StoreSettings
+
+KINDS = ("memory", "sqlite", "postgres")
 """Stores that exports go between; a further kind is opened in :func:`store_of`."""
 RULES = ContextItem(layer=0, id="rules", text="Answer from the sources.", required=True)
 MINUTE = timedelta(minutes=1)
@@ -35,10 +46,14 @@ MINUTE = timedelta(minutes=1)
 @contextmanager
 def store_of(kind: str, folder: Path) -> Generator[House]:
     """Open an empty memory of this kind."""
-    path = None if kind == "memory" else folder / "memory.db"
     folder.mkdir(exist_ok=True)
-    with open_house(path, clock=FixedClock(NOON)) as house:
-        yield house
+    with ExitStack() as stack:
+        place: Path | StoreSettings | None = folder / "memory.db"
+        if kind == "memory":
+            place = None
+        elif kind == "postgres":
+            place = stack.enter_context(postgres_place(folder))
+        yield stack.enter_context(open_house(place, clock=FixedClock(NOON)))
 
 
 def live(house: House) -> None:
@@ -132,3 +147,9 @@ def found_by_words(house: House, *, kind: RecallKind = RecallKind.DELIBERATE) ->
     as_of = NOON if kind is RecallKind.HISTORICAL else None
     query = a_query("invoice", kind=kind, as_of=as_of, candidate_selection="legacy")
     return sorted(one.text for one in house.memory.recall(query, a_context()).entries)
+
+
+def words_of(house: House) -> int:
+    """Return how many versions the keyword index has, over all tenants."""
+    with house.store.transactions.over_all_tenants():
+        return house.store.sparse.count()

@@ -11,8 +11,8 @@ from remembrancer.application.explain_reservation import Fed, ReservationExplain
 from remembrancer.contracts.spending import (
     FIRST_ID,
     INDEXING,
-    LEASE,
     QUERY,
+    SECOND,
     SECOND_ID,
     Spender,
     terms,
@@ -42,7 +42,7 @@ def test_tells_its_life_step_by_step(house: House, spender: Spender) -> None:
 
     assert [(one.state, one.charged_quanta) for one in found.steps] == [
         (ReservationState.PENDING, 10), (ReservationState.SETTLED, 3)]  # fmt: skip
-    assert found.steps[1].at == house.clock.now()
+    assert found.steps[0].at <= found.steps[1].at
     assert found.steps[1].detail == "usage of 7 tokens"
     assert (found.reservation.kind, found.reservation.charged_quanta) == (QUERY, 3)
 
@@ -70,8 +70,10 @@ def test_an_unknown_one_is_told_with_the_reason(house: House, spender: Spender) 
 
 def test_one_whose_lease_has_run_out_is_overdue(house: House, spender: Spender) -> None:
     spender.admit(FIRST_ID)
+    expires_at = explained(house).reservation.expires_at  # By the store's own clock.
+    house.clock.set(expires_at - SECOND)
     before = explained(house).is_overdue
-    house.clock.advance(LEASE)
+    house.clock.set(expires_at)
 
     after = explained(house)
 

@@ -148,7 +148,7 @@ def test_progress_is_told(lived: House) -> None:
 def test_an_event_that_was_altered_ends_the_export(tmp_path: Path) -> None:
     with store_of("sqlite", tmp_path / "lived") as house:
         live(house)
-        connection = house.store.archive._database.connection()  # type: ignore[attr-defined]
+        connection = house.store.archive._database.connection()  # type: ignore[attr-defined]  # SQLite.
         connection.execute("DROP TRIGGER stored_events_are_not_changed")
         connection.execute(
             "UPDATE stored_events SET state = CAST(replace(state, 'ana', 'eve') AS BLOB)"

@@ -15,11 +15,12 @@ from tests.application.exported import (
     replayed,
     restored,
     store_of,
+    words_of,
 )
 from tests.application.house import House, a_context, a_query, an_entry
 
 from remembrancer.contracts.spending import FIRST_ID, SECOND_ID, THIRD_ID, Spender
-from remembrancer.domain import RecallKind
+from remembrancer.domain import RecallKind, RecallMode
 
 
 @pytest.fixture(params=itertools.product(KINDS, KINDS), ids="-to-".join)
@@ -59,7 +60,7 @@ def test_all_parts_agree_and_words_are_found(houses: tuple[House, House]) -> Non
     told = restored(empty, exported(lived))
 
     assert_agreement(empty.store, all_have_vectors=False)
-    assert told.versions_by_words == empty.store.sparse.count() == lived.store.sparse.count()
+    assert told.versions_by_words == words_of(empty) == words_of(lived)
     for kind in (RecallKind.DELIBERATE, RecallKind.HISTORICAL):
         assert found_by_words(empty, kind=kind) == found_by_words(lived, kind=kind) != []
 
@@ -72,9 +73,12 @@ def test_vectors_come_by_reindexing(houses: tuple[House, House]) -> None:
     empty.memory.reindex()
 
     assert before == "no_vector_index"
-    assert empty.memory.recall(a_query(), a_context()) == lived.memory.recall(
-        a_query(), a_context()
-    )
+    after, there = (house.memory.recall(a_query(), a_context()) for house in (empty, lived))
+    assert after.mode is RecallMode.HYBRID
+    # Scores of words are each kind's own.
+    assert {(one.entry_id, one.text) for one in after.entries} == {
+        (one.entry_id, one.text) for one in there.entries
+    }
     assert_agreement(empty.store)
 
 
@@ -102,7 +106,7 @@ def test_life_goes_on(houses: tuple[House, House]) -> None:
     restored(empty, exported(lived))
 
     for house in houses:
-        Spender(house.store.ledger, owner="ben").settle(THIRD_ID, charge=1)
+        Spender(house.store.ledger, owner="ben").lose(THIRD_ID)
         house.memory.build_pack("s", "plan", a_query(), a_context(), token_budget=900)
 
     assert empty.memory.spend(tenant="acme") == lived.memory.spend(tenant="acme")

@@ -16,6 +16,7 @@ from tests.application.exported import (
     recorded,
     restored,
     store_of,
+    words_of,
 )
 from tests.application.house import House, an_entry
 
@@ -44,8 +45,9 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
 
 def assert_empty(house: House) -> None:
     """See that nothing was written."""
-    assert house.store.archive.is_empty()
-    assert house.store.sparse.count() == 0
+    with house.store.transactions.over_all_tenants():
+        assert house.store.archive.is_empty()
+    assert words_of(house) == 0
     assert house.memory.spend(tenant="acme") == []
 
 

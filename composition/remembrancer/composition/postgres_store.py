@@ -3,10 +3,10 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
 
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
 from remembrancer.adapters.eventlog.mapper import ListedMapper
+from remembrancer.adapters.postgres.archive import PostgresArchive
 from remembrancer.adapters.postgres.check_up import check_up
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.entry_vault import PostgresEntryVault
@@ -27,10 +27,6 @@ from remembrancer.composition.settings_postgres import (
     required_connection_string,
 )
 from remembrancer.composition.store import Store
-from remembrancer.domain.errors import SettingsError
-
-if TYPE_CHECKING:
-    from remembrancer.application.ports.archive import Archive
 
 
 @contextmanager
@@ -55,17 +51,6 @@ def postgres_store(
             # By the server's clock: those that spend of one budget are on several machines.
             ledger=PostgresLedgerRepository(database=database, mapper=ListedMapper()),
             secret=PostgresInstallationSecret(database=database, randomness=randomness),
-            archive=cast("Archive", _NotYet()),
+            archive=PostgresArchive(database=database),
             check_up=lambda: check_up(database, now=clock.now),
-        )
-
-
-class _NotYet:
-    """Stands where PostgreSQL has no adapter yet; says so when it is asked."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise SettingsError(
-            setting="store.backend",
-            problem="postgres can't be looked back at, exported or restored into yet; pg_dump"
-            " saves it",
         )

@@ -51,7 +51,7 @@ class ArchiveStore:
 
     def take(self, events: Sequence[ArchivedEvent]) -> None:
         """Take events in, each for its owner, in one transaction."""
-        with self.transactions.begin(alone=True):
+        with self.transactions.begin():
             for one in events:
                 with self.transactions.acting_for(one.tenant, one.owner):
                     self.archive.take_events([one])
