@@ -265,7 +265,7 @@ class Examiner:
             ("pack", found.facts.packs, before.facts.packs, after.facts.packs),
             ("charge", found.charges, before.charges, after.charges),
         ):
-            for id_ in {**here, **then}:
+            for id_ in [*here, *then]:
                 if here.get(id_) not in (then.get(id_), next_.get(id_)):
                     return f"{what} {id_} is {here.get(id_)}, not {then.get(id_)}"
         return ""

@@ -9,7 +9,7 @@ from tests.crash.scenario import Examiner, Told, opened, prepared
 PARTS = 8
 POINTS_IN_ALL = 100_000
 IMAGES = 84
-"""Random disks at each operation, of which some are the same; so that the parts reach all points."""
+"""Random disks at each operation; some are the same."""
 
 
 def recorded(folder: Path, *, synchronous: int | None = None) -> Recording:

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from tests.simulation.provider import Request
 
-from remembrancer.domain.release import AdmittedConfiguration
+if TYPE_CHECKING:
+    from remembrancer.domain.release import AdmittedConfiguration
 
 LEASE = timedelta(seconds=15)
 REASONS = {
@@ -156,27 +157,15 @@ class Books:
             self._complain("expired_first", f"{event} while {pending}")
         if kind == "query" and any(one.kind == "query" for _, one in pending):
             self._complain("one_pending_query", f"{event} while {pending}")
-        if event.lease_s != LEASE.total_seconds():
-            self._complain("lease", f"{event}")
-        if kind == "query" and event.deadline != at + LEASE:
+        told = (event.lease_s, event.deadline if kind == "query" else None)
+        if told != (LEASE.total_seconds(), at + LEASE if kind == "query" else None):
             self._complain("lease", f"{event}")
         used = self._days[(*owner, day)]
         if [event.day_quanta_before, event.day_requests_before] != used:
             self._complain("day_totals", f"{event}: {used}")
         used[0] += event.reserved_quanta
         used[1] += 1
-        terms = self.configurations.get(event.configuration_digest)
-        if terms is None:
-            self._complain("admitted_configuration", f"{event}")
-            return
-        ceilings = terms.configuration.ceilings
-        if (event.ceiling_quanta, event.ceiling_requests) != (
-            ceilings.quanta_per_day,
-            ceilings.requests_per_day,
-        ):
-            self._complain("ceilings_recorded", f"{event}")
-        if used[0] > event.ceiling_quanta or used[1] > event.ceiling_requests:
-            self._complain("within_ceilings", f"{event}: {used}")
+        self._within(event, used)
         self.reservations[event.reservation_id] = Entry(
             owner=owner,
             kind=kind,
@@ -186,6 +175,18 @@ class Books:
             configuration_digest=event.configuration_digest,
             charged=event.reserved_quanta,
         )
+
+    def _within(self, event: Any, used: list[int]) -> None:
+        terms = self.configurations.get(event.configuration_digest)
+        if terms is None:
+            self._complain("admitted_configuration", f"{event}")
+            return
+        ceilings = terms.configuration.ceilings
+        admitted = (ceilings.quanta_per_day, ceilings.requests_per_day)
+        if (event.ceiling_quanta, event.ceiling_requests) != admitted:
+            self._complain("ceilings_recorded", f"{event}")
+        if used[0] > event.ceiling_quanta or used[1] > event.ceiling_requests:
+            self._complain("within_ceilings", f"{event}: {used}")
 
     def _ended(self, event: Any, *, was: str, becomes: str, charged: int) -> Entry | None:
         entry = self.reservations.get(event.reservation_id)

@@ -297,7 +297,9 @@ class Deeds:
                 self._world.complain("erased_is_gone", f"{undertaking.name}: {id_}")
             self._check_permitted(undertaking, id_, gone)
 
-    def _check_permitted(self, undertaking: Undertaking, id_: str, gone: Sequence[str] | set[str]) -> None:
+    def _check_permitted(
+        self, undertaking: Undertaking, id_: str, gone: Sequence[str] | set[str]
+    ) -> None:
         if id_ in gone or id_ not in self._world.soundness.entries:
             return
         head = self._world.store.vault.current([vocabulary.entry_id(id_)])

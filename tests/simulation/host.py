@@ -35,16 +35,18 @@ from remembrancer.contracts.token_counter import WordCounter
 from remembrancer.domain.eligibility import canonical_query_text
 from remembrancer.domain.prepared_vectors import PreparedVectors
 from remembrancer.domain.recall import RecallContext, RecallQuery
-from remembrancer.domain.release import AdmittedConfiguration
 from remembrancer.domain.vector import Vector
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
+    from remembrancer.domain.release import AdmittedConfiguration
+
 Place = tuple[str, str, str]
 """Tenant, owner and surface."""
 Asked = tuple[RecallQuery, RecallContext]
 CACHE_LIFETIME_S = 300.0
+
 
 class WatchedVectors(PreparedVectors):
     """A cache whose insertions the world looks at."""

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SEEDS_MAX = 150
 """How many seeds a mutant may live through."""
 SURVIVED = "survived"
-TIMEOUT_S = 300
+TIMEOUT_S = 900
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,14 @@ class Fate:
 
 def fate_of(mutation: Mutation, *, seeds: int = SEEDS_MAX) -> Fate:
     """Run a mutant in a process of its own, until it is caught."""
-    command = [sys.executable, "-m", "tests.simulation.mutants", "--one", mutation.name, str(seeds)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.simulation.mutants",
+        "--one",
+        mutation.name,
+        str(seeds),
+    ]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, timeout=TIMEOUT_S, check=False
     )

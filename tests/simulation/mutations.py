@@ -196,8 +196,8 @@ EGRESS = (
         "ignore another configuration",
         _PREPARE,
         "PrepareQueries._admitted",
-        "if self._prepared.is_withdrawn or admitted.digest != self._prepared.configuration_digest:",
-        "if False:",
+        "self._prepared.is_withdrawn or admitted.digest != self._prepared.configuration_digest",
+        "False",
     ),
     Mutation(
         "look not while it is out",

@@ -71,11 +71,10 @@ class TransactionsPort(Port):
     def _inside(self, name: str, **how: bool) -> Generator[None]:
         undertaking = CURRENT.get()
         arrive(self._host, f"transactions.{name}", lambda: None)
-        with getattr(self._inner, name)(**how):
-            with _deeper(undertaking):
-                yield
-                if name == "begin":
-                    arrive(self._host, "transactions.before_commit", lambda: None)
+        with getattr(self._inner, name)(**how), _deeper(undertaking):
+            yield
+            if name == "begin":
+                arrive(self._host, "transactions.before_commit", lambda: None)
         # The commit is done: what goes wrong now is that nobody hears of it.
         if name == "begin" and not (undertaking and undertaking.in_transaction):
             arrive(self._host, "transactions.committed", lambda: None)

@@ -174,23 +174,19 @@ class Preparing:
             self._world.complain("nothing_without_a_key", undertaking.name)
 
 
-def why_it_stays(
-    query: RecallQuery, context: RecallContext, owner: tuple[str, str]
-) -> str | None:
+def why_it_stays(query: RecallQuery, context: RecallContext, owner: tuple[str, str]) -> str | None:
     """Return why a query may not leave, by the rules as the seed has them."""
     if (query.tenant, query.owner) != owner:
         return "other_owner"
     if query.kind in {RecallKind.CORE, RecallKind.HISTORICAL, RecallKind.PEOPLE}:
         return "kind"
-    if not query.question:
-        return "empty_question"
-    if len(canonical_query_text(query).encode()) > 4_096:
-        return "too_long"
-    if vocabulary.CREDENTIAL in query.question:
-        return "withheld"
-    if context.sensitivity_floor > Sensitivity.INTERNAL:
-        return "classification"
-    return None
+    reasons = {
+        "empty_question": not query.question,
+        "too_long": len(canonical_query_text(query).encode()) > 4_096,
+        "withheld": vocabulary.CREDENTIAL in query.question,
+        "classification": context.sensitivity_floor > Sensitivity.INTERNAL,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 __all__ = ["Preparing", "QueryOutcome", "why_it_stays"]

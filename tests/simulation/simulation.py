@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from unittest import mock
 
 import anyio
+import anyio.lowlevel
 import apsw
 from tests.adapters.failing_disk import failing_disk
 from tests.simulation import vocabulary
@@ -53,7 +54,7 @@ class Run:
 
 
 def simulate(seed: int, *, on_file: bool = False, steps: Sequence[Step] | None = None) -> Run:
-    """Run a story (of the seed, unless other steps are given) to its end, or to its first fault."""
+    """Run a story, the seed's unless steps are given, to its end or until a rule breaks."""
     told = tuple(story(seed, LENGTH) if steps is None else steps)
     with ExitStack() as stack:
         folder = disk = None
@@ -124,15 +125,16 @@ class _Telling:
         world = self._world
         async with anyio.create_task_group() as group:
             for step in self._steps:
-                await anyio.sleep(world.until_midnight(step.gap_s) if step.to_midnight
-                                  else step.gap_s)
+                await anyio.sleep(
+                    world.until_midnight(step.gap_s) if step.to_midnight else step.gap_s
+                )
                 self.begun += 1
                 world.end_ghosts()
                 if self.begun > self._trouble_ends:
                     self._end_trouble()
                 world.note(f"step {step}")
                 self._begin(step, group)
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
                 world.soundness.check(audit=self.begun % AUDIT_EVERY == 0)
                 if world.violations:
                     group.cancel_scope.cancel()
@@ -151,7 +153,7 @@ class _Telling:
         name = str(step.number)
         match step.deed:
             case Deed.PREPARE:
-                group.start_soon(self._prepare, host, chance, name, step.troubled)
+                group.start_soon(self._prepare, host, chance, step)
             case Deed.RECONFIGURE:
                 group.start_soon(self._reconfigure, chance)
             case Deed.WITHDRAW:
@@ -168,10 +170,8 @@ class _Telling:
             case _:
                 self._deeds.do(step.deed, host, chance, name, troubled=step.troubled)
 
-    async def _prepare(
-        self, host: Host, chance: random.Random, name: str, troubled: bool
-    ) -> None:
-        await self._preparing.prepare(host, chance, name, troubled=troubled)
+    async def _prepare(self, host: Host, chance: random.Random, step: Step) -> None:
+        await self._preparing.prepare(host, chance, str(step.number), troubled=step.troubled)
 
     # -- What happens to everybody -----------------------------------------
 
@@ -267,7 +267,7 @@ class _Telling:
 
     async def _one_more(self, host: Host, tenant: str, owner: str) -> None:
         world = self._world
-        before = world.books.day(tenant, owner, world.store_day(tenant, owner))
+        before = world.books.day(tenant, owner, world.store_day())
         undertaking = Undertaking(
             name=f"calm.{tenant}.{owner} prepare", host=host, chance=chance_of("calm", tenant)
         )
@@ -301,7 +301,7 @@ class _Telling:
 
 @contextmanager
 def _blocking_in(world: World) -> Generator[None]:
-    """Let the product's blocking calls wait in virtual time: a loop of their own, while ours stands.
+    """Let the product's blocking calls wait in virtual time: in a loop of their own.
 
     In another thread, as a thread has one loop at most; this one waits for it, so that there is
     still one thing that runs.

@@ -14,10 +14,11 @@ from tests.application.agreement import assert_agreement
 from tests.simulation.auditing import findings_in
 
 from remembrancer.adapters.memory.event_log import MemoryRecorder
-from remembrancer.domain.identity import EntryId
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
+
+    from remembrancer.domain.identity import EntryId
 
 GENESIS = bytes(32)
 STEP = 1_000

@@ -4,7 +4,6 @@ A step holds the seed of everything that it will draw, so that cutting others aw
 was; that is how a failing story is made short.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -101,7 +100,7 @@ def _step(seed: int, number: int) -> Step:
     name = f"{seed}.{number}"
     chance = chance_of("step", name)
     [(_, least, most)] = chance.choices(GAPS_S, [weight for weight, _, _ in GAPS_S])
-    deeds: Sequence[Deed] = tuple(WEIGHTS)
+    deeds = tuple(WEIGHTS)
     [deed] = chance.choices(deeds, [WEIGHTS[one] for one in deeds])
     return Step(
         number=number,

@@ -80,6 +80,18 @@ _INSTEAD = {
 """For calls that nobody waits for beside an event loop."""
 CALLS_MAX = 40
 """Faults come at one of the first so many calls of an undertaking."""
+AIMED = 0.4
+"""The part of the faults that come at a decisive call."""
+DECISIVE = (
+    "ledger.decide",
+    "ledger.decide",
+    "ledger.decision",
+    "log.append",
+    "provider.request",
+    "transactions.begin",
+    "transactions.before_commit",
+    "transactions.committed",
+)
 
 CURRENT: ContextVar["Undertaking | None"] = ContextVar("undertaking", default=None)
 
@@ -100,7 +112,11 @@ class Undertaking:
     host: "Host"
     chance: random.Random
     faults: dict[int, Fault] = field(default_factory=dict)
+    """By the number of the call."""
+    aimed: dict[tuple[str, int], Fault] = field(default_factory=dict)
+    """By the call's name, and how often it came."""
     calls: int = 0
+    by_name: Counter[str] = field(default_factory=Counter)
     suffered: Counter[Fault] = field(default_factory=Counter)
     touched: bool = False
     """Whether anything but its own faults may have disturbed it."""
@@ -120,11 +136,15 @@ class Undertaking:
         return not self.suffered and not self.touched
 
     def draw_faults(self) -> None:
-        """Choose what will go wrong, and at which calls."""
+        """Choose what will go wrong, and at which calls: any, or those that decide something."""
         for _ in range(self.chance.choice((1, 1, 1, 2))):
-            # Early calls are more often there at all.
-            at = min(self.chance.randrange(CALLS_MAX), self.chance.randrange(CALLS_MAX))
-            self.faults[at] = self.chance.choice(list(Fault))
+            fault = self.chance.choice(list(Fault))
+            if self.chance.random() < AIMED:
+                self.aimed[self.chance.choice(DECISIVE), self.chance.choice((1, 1, 2, 3))] = fault
+            else:
+                # Early calls are more often there at all.
+                at = min(self.chance.randrange(CALLS_MAX), self.chance.randrange(CALLS_MAX))
+                self.faults[at] = fault
 
     def call(self, name: str, call: Callable[[], _Result]) -> _Result:
         """Make a blocking call."""
@@ -174,7 +194,8 @@ class Undertaking:
         if self.host.dead:
             raise KilledError
         number, self.calls = self.calls, self.calls + 1
-        fault = self.faults.pop(number, None)
+        self.by_name[name] += 1
+        fault = self.faults.pop(number, None) or self.aimed.pop((name, self.by_name[name]), None)
         if fault is None:
             return None
         if fault in _ASYNC_ONLY and not waiting:

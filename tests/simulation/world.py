@@ -1,8 +1,8 @@
 """A simulated world: one store, some hosts over it, a provider, and what must be true of it all.
 
 Everything runs in one thread, and every choice comes from the seed: the same seed gives the same
-run, to the byte.  What is wrong is put down, not raised: the product catches much of what is raised
-inside it.
+run, to the byte.  What is wrong is put down, not raised: the product catches much of what is
+raised inside it.
 """
 
 import random
@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from tests.adapters.failing_disk import FailingFileSystem
@@ -30,13 +30,16 @@ from remembrancer.application.cache_contexts import Surface
 from remembrancer.composition.settings import StoreSettings
 from remembrancer.composition.store import Store, open_store
 from remembrancer.domain.eligibility import canonical_query_text
-from remembrancer.domain.identity import EntryId
 from remembrancer.domain.recall import RecallContext, RecallQuery
 from remembrancer.domain.release import AdmittedConfiguration
 from remembrancer.domain.vector import Vector
 
+if TYPE_CHECKING:
+    from remembrancer.domain.identity import EntryId
+
 BUSY_TIMEOUT_S = 0.0005
 """Less than a look at the lock takes: a locked store is told at once, without real waiting."""
+
 
 class World:
     """Store, hosts, clocks, and the books."""
@@ -191,7 +194,7 @@ class World:
         midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
         return max(0.0, (midnight - now).total_seconds() - before_s)
 
-    def store_day(self, tenant: str, owner: str) -> str:
+    def store_day(self) -> str:
         """Return the day on which the store would admit now."""
         return self.store_clock.now().strftime("%Y-%m-%d")
 
@@ -234,8 +237,7 @@ class World:
         fresh = Counter(
             canonical_query_text(one)
             for one in set(undertaking.queries)
-            if not host.is_live(one, context)
-            or host.cached[one, context] >= undertaking.began_s
+            if not host.is_live(one, context) or host.cached[one, context] >= undertaking.began_s
         )
         if not Counter(request.texts) <= fresh:
             self.complain("nothing_twice", f"{request}: {fresh}")
