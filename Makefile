@@ -12,7 +12,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := domain application adapters composition tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types imports browser unit wheel bench crash constraints clean
+.PHONY: help setup demo test lint format types imports browser unit wheel bench simulate mutants crash \
+	constraints clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -74,8 +75,16 @@ wheel: setup ## the built wheel, in a venv of its own
 bench: setup ## the table of speeds in the README; takes some minutes
 	@$(BIN)/python -m tests.benchmarks
 
-crash: setup ## the long simulations and crash runs
-	@$(BIN)/python -m pytest -q -m slow
+simulate: setup ## simulated worlds until SECONDS= or COUNT=; prints the seed that fails
+	@$(BIN)/python -m tests.simulation \
+		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(COUNT),--count $(COUNT)) \
+		$(if $(FROM),--from $(FROM)) $(if $(SEED),--seed $(SEED))
+
+mutants: setup ## rules broken on purpose, and the seed that catches each
+	@$(BIN)/python -m tests.simulation.mutants
+
+crash: setup ## all of the long simulations and crash runs; about half an hour
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m slow
 
 constraints: ## pin what is installed in .venv now
 	@$(BIN)/python -m pip --disable-pip-version-check freeze --all --exclude-editable \
