@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -74,6 +74,14 @@ def store(database: Database) -> PostgresVectorStore:
 
 
 class TestPostgresVectorStore(VectorStoreContract, VectorStoreInTransactionsContract):
+    durable = True
+
+    @pytest.fixture(autouse=True)
+    def _lending(self) -> Iterator[None]:
+        with ExitStack() as self.lent:
+            self.folder: Path | None = None
+            yield
+
     @override
     @contextmanager
     def opened(self, folder: Path) -> Generator[VectorStore]:
@@ -85,7 +93,10 @@ class TestPostgresVectorStore(VectorStoreContract, VectorStoreInTransactionsCont
     def opened_with_transactions(
         self, folder: Path
     ) -> Generator[tuple[VectorStore, Transactions]]:
-        with emptied() as fresh, Database.open(fresh.app) as database:
+        if folder != self.folder:  # The same folder is the same database.
+            self.lent.close()
+            self.fresh, self.folder = self.lent.enter_context(emptied()), folder
+        with Database.open(self.fresh.app) as database:
             indexes = NamedVectorIndexes(database)
             yield indexes.store(indexes.begin(SPACE)), PostgresTransactions(database=database)
 
@@ -278,7 +289,7 @@ def test_the_approximate_index_answers_with_exact_scores(
 
 
 def _was_used(database: Database) -> bool:
-    """Say whether an approximate index was scanned, as the session that did it can tell at once."""
+    """Say whether an approximate index was scanned; the session that did it knows at once."""
     with database.read_common() as connection:
         connection.execute("SELECT pg_stat_force_next_flush()")
     with database.read_common() as connection:
