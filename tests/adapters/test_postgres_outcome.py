@@ -17,7 +17,7 @@ from remembrancer.adapters.postgres.recorder import PostgresApplicationRecorder
 from remembrancer.contracts.event_log_examples import history
 from remembrancer.domain.errors import OutcomeUnknownError, StoreUnavailableError
 
-LIMITS = Limits(outcome_wait_s=3.0, connections=3)
+LIMITS = Limits(outcome_wait_s=1.5, connections=3)
 EVENT = StoredEvent(UUID(int=1), 1, "topic", b"state")
 
 

@@ -5,34 +5,33 @@ with a session.  Who may see and take what is said to the server with each trans
 (:mod:`.scope`); what can't be said is refused here, before anything is sent.
 """
 
-import os
-import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from typing import Any, Self
 
 from psycopg.pq import PipelineStatus
+from typing_extensions import override
 
 from remembrancer.adapters.postgres import forking, start_check
+from remembrancer.adapters.postgres.acting import Acting
 from remembrancer.adapters.postgres.bell import Bell
-from remembrancer.adapters.postgres.connection import Connection, check_dsn, connect
+from remembrancer.adapters.postgres.connection import Connection, check_dsn
 from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.positions import LOCK_LAST, last_settled
+from remembrancer.adapters.postgres.process_state import ProcessState
 from remembrancer.adapters.postgres.scope import Scope, within
 from remembrancer.adapters.postgres.sessions import Sessions, send
 from remembrancer.adapters.postgres.statements import Statement, acting_for, owners_lock
 from remembrancer.adapters.postgres.thread_state import (
-    EVERYBODY,
     Everybody,
     ThreadState,
     Transaction,
 )
 from remembrancer.adapters.postgres.translation import translating
-from remembrancer.domain.errors import SettingsError, StoreClosedError, StoreUnavailableError
+from remembrancer.domain.errors import StoreClosedError, StoreUnavailableError
 
 
-class Database:
+class Database(Acting):
     """The database, and this thread's transactions in it."""
 
     def __init__(self, dsn: str, *, reader_dsn: str | None, limits: Limits) -> None:
@@ -45,7 +44,7 @@ class Database:
         self._dsn = dsn
         self._reader_dsn = reader_dsn
         self._closed = False
-        self._begin_anew()
+        self._here = self._in_this_process()
 
     def __repr__(self) -> str:
         return f"Database({self.name})"
@@ -87,39 +86,10 @@ class Database:
                 with self._sessions.reader.lent() as connection:
                     start_check.check_reader(connection)
 
-    # -- For whom ----------------------------------------------------------
-
-    def acting_for(self, tenant: str, owner: str | None = None) -> AbstractContextManager[None]:
-        """Say for whom this thread reads and writes inside; see the port ``Transactions``."""
-        return self._block(Scope(tenant, owner))
-
-    def over_all_tenants(self) -> AbstractContextManager[None]:
-        """Let this thread's reads inside see every tenant's rows.
-
-        Raises:
-            SettingsError: there is no ``reader_dsn``.
-        """
-        if self._reader_dsn is None:
-            raise SettingsError(
-                setting="store.reader_dsn",
-                problem="is missing: reading over all tenants needs the auditor's role",
-            )
-        return self._block(EVERYBODY)
-
     @property
-    def whose(self) -> Scope | Everybody | None:
-        """For whom this thread acts, to let another thread act for the same."""
-        blocks = self._mine().blocks
-        return blocks[-1] if blocks else None
-
-    def acting_as(self, whose: Scope | Everybody | None) -> AbstractContextManager[None]:
-        """Act for whom another thread acts."""
-        return nullcontext() if whose is None else self._block(whose)
-
-    @property
-    def reads_over_all_tenants(self) -> bool:
-        """Whether :meth:`over_all_tenants` is to be had."""
-        return self._reader_dsn is not None
+    def bell(self) -> Bell:
+        """What is rung when the log has grown."""
+        return self._here.bell
 
     # -- Writing -----------------------------------------------------------
 
@@ -320,37 +290,40 @@ class Database:
         """Close all connections; one that is in use when its transaction ends."""
         self._closed = True
         forking.unwatch(self)
-        self.bell.close()
-        self._sessions.close()
+        self._here.close()
 
     def leave_parents_connections(self) -> None:
         """After a fork, in the child: begin with connections of its own."""
-        self._sessions.leave()
-        self.bell.abandon()
-        self._begin_anew()
+        self._here.leave()
+        self._here = self._in_this_process()
 
     # -- Inside ------------------------------------------------------------
 
-    def _begin_anew(self) -> None:
-        self._pid = os.getpid()
-        self._local = threading.local()
-        self._sessions = Sessions(
+    def _in_this_process(self) -> ProcessState:
+        return ProcessState(
             self._dsn, reader_dsn=self._reader_dsn, limits=self.limits, store=self.name
         )
-        self.bell = Bell(
-            connect=partial(connect, self._dsn, limits=self.limits, store=self.name),
-            lent=self._sessions.app.lent,
-        )
+
+    @property
+    @override
+    def _blocks(self) -> list[Scope | Everybody]:
+        return self._mine().blocks
+
+    @property
+    @override
+    def reads_over_all_tenants(self) -> bool:
+        return self._reader_dsn is not None
+
+    @property
+    def _sessions(self) -> Sessions:
+        return self._here.sessions
 
     def _mine(self) -> ThreadState:
-        if self._pid != os.getpid():
+        if not self._here.is_here:
             self.leave_parents_connections()
         if self._closed:
             raise StoreClosedError
-        mine: ThreadState | None = getattr(self._local, "mine", None)
-        if mine is None:
-            mine = self._local.mine = ThreadState()
-        return mine
+        return self._here.thread
 
     def _writing(self) -> Transaction:
         tx = self._mine().app
@@ -359,20 +332,11 @@ class Database:
         return tx
 
     @contextmanager
-    def _block(self, one: Scope | Everybody) -> Generator[None]:
-        blocks = self._mine().blocks
-        blocks.append(one)
-        try:
-            yield
-        finally:
-            blocks.pop()
-
-    @contextmanager
     def _unforked(self, begun: AbstractContextManager[Transaction]) -> Generator[Connection]:
-        process = self._pid
+        here = self._here
         with begun as tx:
             yield tx.connection
-            if os.getpid() != process:
+            if not here.is_here:
                 raise StoreUnavailableError(
                     store=self.name, problem="this process was forked inside a transaction"
                 )
