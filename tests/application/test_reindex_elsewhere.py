@@ -40,6 +40,22 @@ def test_vectors_move_there_and_back_without_being_computed_again(
         assert_agreement(house.agreeing())
 
 
+@pytest.mark.parametrize("to", ["local", "qdrant"])
+def test_what_was_never_carried_moves_without_being_computed_again(
+    path: Path | None, tmp_path: Path, to: str
+) -> None:
+    embedder = Counting()
+    with open_far_house(path, tmp_path, embedders=(embedder,)) as house:
+        house.memory.remember_many([an_entry(f"invoice {number}") for number in range(5)])
+        written, checked = embedder.texts, 5
+
+        done = house.memory.reindex(place=to, drop_retired=True)
+
+        assert (done.index.place, done.vectors) == (to, 5)
+        assert embedder.texts == written + checked
+        assert_agreement(house.agreeing())
+
+
 def test_another_space_is_built_there_beside_the_old(far: FarHouse) -> None:
     """Case 23."""
     far.memory.remember_many([an_entry(f"invoice {number}") for number in range(5)])

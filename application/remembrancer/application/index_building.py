@@ -159,21 +159,9 @@ class IndexBuilding:
         active = self._indexes.active()
         if active is None or not active.follows or active.embedding_tuple != index.embedding_tuple:
             return self._embedded(versions, versions, index.embedding_tuple)
-        try:
-            kept = self._indexes.store(active).kept([index_id(one) for one in versions])
-        except StoreUnavailableError:
-            # It may be gone for good; what costs nothing is made afresh, the rest isn't bought.
-            if not self._vectors.can_embed_here(index.embedding_tuple):
-                raise
-            kept = {}
-        vectors: list[Vector | None] = [None] * len(versions)
-        missing = []
-        for place, one in enumerate(versions):
-            found = kept.get(index_id(one))
-            if found is not None and found.version == one.version:
-                vectors[place] = found.vector
-            else:
-                missing.append(place)
+        here = self._points.at_hand(active, versions)
+        vectors = [here.get(index_id(one)) for one in versions]
+        missing = [i for i, one in enumerate(versions) if index_id(one) not in here]
         made = self._embedded([versions[i] for i in missing], versions, index.embedding_tuple)
         for place, vector in zip(missing, made.vectors, strict=True):
             vectors[place] = vector

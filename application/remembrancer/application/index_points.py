@@ -136,12 +136,40 @@ class IndexPoints:
             if sibling is not None and not sibling.follows:
                 self._take(wanted, self._indexes.store(sibling).kept(_ids(wanted.missing())))
         if sibling is not None and sibling.follows:
-            self._take(wanted, self._kept_elsewhere(sibling, _ids(wanted.missing())))
+            for place, vector in self.at_hand(sibling, wanted.missing()).items():
+                wanted.vectors[place] = vector
         return wanted
+
+    def at_hand(
+        self, index: VectorIndex, versions: Sequence[Original]
+    ) -> dict[EntryId, Vector | None]:
+        """Return vectors that have reached an index elsewhere, or are on their way there.
+
+        By index id; None is that of a text that has none.
+
+        Raises:
+            StoreUnavailableError: it doesn't answer, and what it has would have to be bought.
+        """
+        keys = [(one.entry_id, one.version) for one in versions]
+        rows = self._outbox.vectors(index, keys)
+        found = {
+            index_id(one): rows[one.entry_id, one.version].vector
+            for one in versions
+            if (one.entry_id, one.version) in rows
+        }
+        missing = [one for one in versions if index_id(one) not in found]
+        kept = self._kept_elsewhere(index, _ids(missing)) if missing else {}
+        for one in missing:
+            there = kept.get(index_id(one))
+            if there is not None and there.version == one.version:
+                found[index_id(one)] = there.vector
+        return found
 
     def _kept_elsewhere(
         self, index: VectorIndex, ids: Sequence[EntryId]
     ) -> Mapping[EntryId, KeptVector]:
+        if index.position == 0:
+            return {}  # Nothing has been carried there yet.
         try:
             return self._indexes.store(index).kept(ids)
         except StoreUnavailableError:

@@ -135,13 +135,12 @@ class Projection:
 
     def _standing(self, *, busy: bool) -> Projected:
         elsewhere = self._elsewhere()
-        counts = [self._outbox.count(one) for one in elsewhere]
         active = next((one for one in elsewhere if _is_active(one)), None)
         return Projected(
             index=active,
             end=self._log.position(),
-            waiting_vectors=sum(vectors for vectors, _ in counts),
-            waiting_erasures=sum(erasures for _, erasures in counts),
+            waiting_vectors=0 if active is None else self._outbox.count(active)[0],
+            waiting_erasures=sum(self._outbox.count(one)[1] for one in elsewhere),
             busy=busy,
         )
 
