@@ -1,5 +1,7 @@
 """A memory whose vectors are in Qdrant: the same recall, the same packs, blind replay."""
 
+import base64
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from remembrancer.composition import Settings, production, vector_places
 from remembrancer.composition.carrier import Carrier
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import StoreSettings, VectorStoreSettings
+from remembrancer.contracts.erasure import bytes_under
 from remembrancer.domain import RecallMode
 from remembrancer.domain.errors import InvalidInputError, SettingsError, StoreUnavailableError
 
@@ -157,6 +160,27 @@ def test_a_memory_without_the_address_goes_by_words_until_it_is_reindexed(
 
     assert (before.mode, before.mode_reason) == (RecallMode.SPARSE, "vector_index_unavailable")
     assert after.mode is RecallMode.HYBRID
+
+
+def test_nothing_of_an_erased_entry_is_left_in_any_file(tmp_path: Path) -> None:
+    """Case 13."""
+    with production(in_qdrant(tmp_path)) as memory:
+        entry_id = memory.remember(an_entry("the canarybird sings", subjects=("canarysubject",)))
+        memory.remember(an_entry("invoice"))
+        memory.project()
+        container = memory._container
+        [index] = container.indexes().all()
+        vector = array("f", container.indexes().store(index).vectors([entry_id])[entry_id])
+        before = bytes_under(tmp_path)
+
+        erasure = memory.erase(entry_id, reason="user_request")
+
+        after = bytes_under(tmp_path)
+        numbers = base64.b64encode(vector.tobytes())
+        assert not erasure.pending
+        assert numbers in before
+        for canary in (numbers, vector.tobytes(), b"canarybird", b"canarysubject"):
+            assert canary not in after
 
 
 # -- Replay ------------------------------------------------------------------
