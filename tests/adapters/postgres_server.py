@@ -117,7 +117,8 @@ class Server:
 
     def template(self) -> str:
         """Return the name of a migrated database to copy, made at the first call."""
-        from remembrancer.adapters.postgres.migrations import migrate  # noqa: PLC0415  # slow
+        # Slow, and the supervisor, which is this file too, has no need of them.
+        from remembrancer.adapters.postgres.migrations import migrate  # noqa: PLC0415
         from remembrancer.adapters.postgres.migrations.row_security import Roles  # noqa: PLC0415
 
         if self._template is None:

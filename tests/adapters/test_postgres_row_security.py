@@ -81,11 +81,8 @@ def database(fresh: FreshDatabase) -> Generator[Database]:
 
 
 def count(connection: psycopg.Connection, table: str) -> int:
-    row = connection.execute(
-        sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    rows = connection.execute(sql.SQL("SELECT FROM {}").format(sql.Identifier(table)))
+    return rows.rowcount
 
 
 # -- Who says nothing ----------------------------------------------------------

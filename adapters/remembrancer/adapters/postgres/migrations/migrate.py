@@ -129,7 +129,7 @@ def _environment(
         del context
         if upwards:
             return directory._upgrade_revs(to, found or "base")  # noqa: SLF001 - as its commands
-        return directory._downgrade_revs(to, found)  # noqa: SLF001
+        return directory._downgrade_revs(to, found)  # noqa: SLF001 - as above
 
     config = Config(attributes={"roles": roles})
     options: dict[str, Any] = {"fn": steps, "as_sql": False, "destination_rev": to}
