@@ -81,7 +81,7 @@ def live(house: House) -> None:
         log=house.store.log, transactions=house.store.transactions, clock=clock
     )
     surface = Surface(tenant="acme", owner="ana", surface="ide")
-    contexts.bind(surface, context_digest="a" * 64, configuration_digest="b" * 64)
+    contexts.bind(surface, context_digest="a" * 64, configuration_digest="0" * 64)
     spender.admit(FIRST_ID, kind=QUERY, charge=10)
     spender.settle(FIRST_ID, charge=3, usage=7)
     contexts.record_prepared(surface, 1, reservation_id=FIRST_ID, vectors=2)

@@ -101,6 +101,15 @@ def test_history_and_explanations_are_the_same(houses: tuple[House, House]) -> N
         assert there == lived.memory.explain(session, "plan", tenant="acme")
 
 
+def test_an_audit_finds_nothing(houses: tuple[House, House]) -> None:
+    lived, empty = houses
+    restored(empty, exported(lived))
+
+    for house in houses:
+        if house.store.audit is not None:
+            assert house.memory.audit().findings == ()
+
+
 def test_life_goes_on(houses: tuple[House, House]) -> None:
     lived, empty = houses
     restored(empty, exported(lived))
