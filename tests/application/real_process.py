@@ -1,4 +1,6 @@
-"""One process over a real SQLite file and a real provider, as the tests of races and kills use it.
+"""One process over a real store and a real provider, as the tests of races and kills use it.
+
+The store is a SQLite file, or the PostgreSQL database that a ``.dsn`` file names.
 
 Wired by hand, so that a test can reach every part; composition wires the same parts.
 """
@@ -14,7 +16,13 @@ from tests.application.laboratory import Switch, admission_of, configuration, re
 
 from remembrancer.adapters.clock.clock import SystemClock
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
+from remembrancer.adapters.eventlog.mapper import ListedMapper
 from remembrancer.adapters.guards import LocalGuards, ResidencyRules
+from remembrancer.adapters.postgres import database as postgres
+from remembrancer.adapters.postgres.installation_secret import PostgresInstallationSecret
+from remembrancer.adapters.postgres.ledger_repository import PostgresLedgerRepository
+from remembrancer.adapters.postgres.recorder import PostgresApplicationRecorder
+from remembrancer.adapters.postgres.transactions import PostgresTransactions
 from remembrancer.adapters.provider import NoSecret, OpenAICompatibleProvider
 from remembrancer.adapters.randomness.randomness import SystemRandomness
 from remembrancer.adapters.sqlite.database import Database
@@ -25,7 +33,7 @@ from remembrancer.adapters.sqlite.transactions import SqliteTransactions
 from remembrancer.adapters.worker.anyio_worker import AnyioWorker
 from remembrancer.application.cache_contexts import CacheContexts
 from remembrancer.application.paid_request import PaidRequest
-from remembrancer.application.ports import Clock, EventLog
+from remembrancer.application.ports import Clock, EventLog, Transactions
 from remembrancer.application.ports.ledger_repository import LedgerRepository
 from remembrancer.application.prepare_queries import PreparationReport, PrepareQueries
 from remembrancer.application.prepared_queries import PreparedQueries
@@ -85,17 +93,15 @@ def open_process(
     clock: Clock | None = None,
     altered: Callable[[str, Any], Any] = lambda _, part: part,
 ) -> Generator[RealProcess]:
-    """Open the file and wire the parts; ``altered`` may wrap each by its name."""
+    """Open the store and wire the parts; ``altered`` may wrap each by its name."""
     clock = clock or SystemClock()
     origin = Destination.parse(url).origin
     randomness = SystemRandomness()
-    with Database.open(path) as database:
-        log = RecordedEventLog(recorder=SqliteApplicationRecorder(database=database))
-        ledger: LedgerRepository = SqliteLedgerRepository(database=database, log=log, clock=clock)
+    with _in_postgres(path) if path.suffix == ".dsn" else _in_a_file(path, clock) as parts:
+        log, ledger, transactions, secret = parts
         provider = altered(
             "provider", OpenAICompatibleProvider(url=url, model="small", secret=NoSecret())
         )
-        secret = SqliteInstallationSecret(database=database, randomness=randomness).secret()
         switch = Switch(admission_of(configuration))
         prepared = PreparedQueries(clock=clock, secret=secret, configuration=configuration)
         worker = altered("worker", AnyioWorker())
@@ -108,7 +114,7 @@ def open_process(
                 admission=switch,
                 contexts=CacheContexts(
                     log=altered("log", log),
-                    transactions=SqliteTransactions(database=database),
+                    transactions=transactions,
                     clock=clock,
                 ),
                 prepared=prepared,
@@ -125,3 +131,26 @@ def open_process(
                 worker=worker,
             ),
         )
+
+
+_Parts = tuple[EventLog, LedgerRepository, Transactions, bytes]
+
+
+@contextmanager
+def _in_a_file(path: Path, clock: Clock) -> Generator[_Parts]:
+    with Database.open(path) as database:
+        log = RecordedEventLog(recorder=SqliteApplicationRecorder(database=database))
+        ledger = SqliteLedgerRepository(database=database, log=log, clock=clock)
+        secret = SqliteInstallationSecret(database=database, randomness=SystemRandomness())
+        yield log, ledger, SqliteTransactions(database=database), secret.secret()
+
+
+@contextmanager
+def _in_postgres(path: Path) -> Generator[_Parts]:
+    """Open the database as it is in production: by the server's clock."""
+    with postgres.Database.open(path.read_text()) as database:
+        recorder = PostgresApplicationRecorder(database=database, tenant="acme")
+        ledger = PostgresLedgerRepository(database=database, mapper=ListedMapper())
+        secret = PostgresInstallationSecret(database=database, randomness=SystemRandomness())
+        transactions = PostgresTransactions(database=database)
+        yield RecordedEventLog(recorder=recorder), ledger, transactions, secret.secret()
