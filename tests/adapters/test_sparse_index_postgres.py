@@ -8,7 +8,8 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.adapters.postgres_named import ClearingTransactions, NamedSparseIndex, emptied
+from tests.adapters.postgres_named import ClearingTransactions, emptied
+from tests.adapters.postgres_named_indexes import NamedSparseIndex
 from typing_extensions import override
 
 from remembrancer.adapters.memory.sparse_index import MemorySparseIndex

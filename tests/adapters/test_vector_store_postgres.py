@@ -11,12 +11,8 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.adapters.postgres_named import (
-    ClearingTransactions,
-    NamedVectorIndexes,
-    NamedVectorOutbox,
-    emptied,
-)
+from tests.adapters.postgres_named import ClearingTransactions, emptied
+from tests.adapters.postgres_named_indexes import NamedVectorIndexes, NamedVectorOutbox
 from tests.adapters.postgres_server import FreshDatabase
 from typing_extensions import override
 

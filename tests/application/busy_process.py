@@ -1,9 +1,10 @@
 """A process that uses one memory file from many threads, until it is done or killed.
 
 Run as ``python -m tests.application.busy_process FILE SEED THREADS STEPS``; each step is one
-random call.  Every acknowledged write is told on standard output, one JSON line each, after the
-call has returned: what was told must be there, however the process ends.  A batch is told before,
-too: it must be there whole or not at all.
+random call.  A folder in the file's place holds connection strings of PostgreSQL instead.  Every
+acknowledged write is told on standard output, one JSON line each, after the call has returned:
+what was told must be there, however the process ends.  A batch is told before, too: it must be
+there whole or not at all.
 """
 
 import json
@@ -13,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from tests.application.house import a_context, a_query, an_entry, open_house
+from tests.application.house import a_context, a_query, an_entry, open_house, place_in
 
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.domain.identity import EntryId, entry_id_for_key
@@ -49,11 +50,13 @@ class Busy:
             tell(remembered=[str(one) for one in ids])
         elif chosen < 0.5:
             entry_id = self._chance.choice(self._mine)
-            version = self._memory.correct(entry_id, text=self._text(), reason="edited")
+            version = self._memory.correct(
+                entry_id, text=self._text(), reason="edited", tenant="acme"
+            )
             tell(corrected=str(entry_id), version=version)
         elif chosen < 0.65:
             entry_id = self._mine.pop(self._chance.randrange(len(self._mine)))
-            self._memory.erase(entry_id, reason="user_request")
+            self._memory.erase(entry_id, reason="user_request", tenant="acme")
             tell(erased=str(entry_id))
         elif chosen < 0.8:
             found = self._memory.recall(a_query(self._text(), limit=5), a_context())
@@ -84,7 +87,8 @@ def main() -> None:
     """Work until every thread is done; fail if one fails."""
     path, seed, threads, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     failed: list[BaseException] = []
-    with open_house(Path(path)) as house:
+    place = place_in(Path(path)) if Path(path).is_dir() else Path(path)
+    with open_house(place) as house:
         memory = house.memory
 
         def work(number: int) -> None:

@@ -126,12 +126,17 @@ def postgres_place(folder: Path) -> Generator[StoreSettings]:
     with emptied() as fresh:
         for name, dsn in (("app", fresh.app), ("auditor", fresh.auditor), ("owner", fresh.owner)):
             (folder / f"{name}.dsn").write_text(dsn)
-        yield StoreSettings(
-            backend="postgres",
-            dsn_file=folder / "app.dsn",
-            reader_dsn_file=folder / "auditor.dsn",
-            owner_dsn_file=folder / "owner.dsn",
-        )
+        yield place_in(folder).model_copy(update={"owner_dsn_file": folder / "owner.dsn"})
+
+
+def place_in(folder: Path) -> StoreSettings:
+    """Return the place in PostgreSQL whose connection strings a folder keeps."""
+    return StoreSettings(
+        backend="postgres",
+        dsn_file=folder / "app.dsn",
+        reader_dsn_file=folder / "auditor.dsn",
+        connections=20,
+    )
 
 
 def an_entry(text: str = "The invoice service retries three times.", **changes: Any) -> NewEntry:

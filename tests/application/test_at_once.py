@@ -11,8 +11,9 @@ from uuid import UUID
 
 import pytest
 from tests.application.agreement import Told, assert_agreement
-from tests.application.house import House, open_house, replay_of
+from tests.application.house import House, open_house, postgres_place, replay_of
 
+from remembrancer.composition.settings import StoreSettings
 from remembrancer.domain import EntryId
 from remembrancer.domain.l3_selection import L3Selection
 
@@ -74,9 +75,19 @@ def _check_selections(house: House) -> None:
 @pytest.mark.parametrize(
     "steps", [6, pytest.param(100, marks=pytest.mark.slow)], ids=["short", "long"]
 )
-def test_eight_threads_in_two_processes_lose_nothing(tmp_path: Path, steps: int) -> None:
-    path = tmp_path / "memory.db"
-    processes = [_busy(path, str(number), threads=8, steps=steps) for number in range(2)]
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+def test_eight_threads_in_two_processes_lose_nothing(
+    tmp_path: Path, steps: int, backend: str
+) -> None:
+    if backend == "sqlite":
+        _use_at_once(tmp_path / "memory.db", tmp_path / "memory.db", steps)
+    else:
+        with postgres_place(tmp_path) as place:
+            _use_at_once(tmp_path, place, steps)
+
+
+def _use_at_once(named: Path, path: Path | StoreSettings, steps: int) -> None:
+    processes = [_busy(named, str(number), threads=8, steps=steps) for number in range(2)]
     told = [process.communicate(timeout=280) for process in processes]
 
     assert [errors for _, errors in told] == ["", ""]

@@ -1,17 +1,14 @@
 """The whole memory in PostgreSQL, as a host and an operator have it."""
 
-import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.pooling_relay import PoolingRelay
-from tests.adapters.postgres_server import FreshDatabase, OwnServer
 from tests.application.agreement import assert_agreement
 from tests.application.house import (
     a_context,
@@ -21,7 +18,6 @@ from tests.application.house import (
     postgres_place,
     replay_of,
 )
-from tests.composition.shell import Shell
 
 from remembrancer.composition import production
 from remembrancer.composition.facade import Remembrancer
@@ -29,11 +25,7 @@ from remembrancer.composition.settings import EmbedderSettings, Settings, StoreS
 from remembrancer.domain import RecallKind
 from remembrancer.domain.errors import (
     InvalidInputError,
-    RemembrancerError,
     SettingsError,
-    StoreError,
-    StoreForbiddenError,
-    StoreUnavailableError,
     UnknownEntryError,
     UnknownSelectionError,
 )
@@ -202,132 +194,6 @@ def test_a_port_shows_no_row_of_another_whatever_it_is_asked(place: StoreSetting
         assert_agreement(store, all_have_vectors=False)
 
 
-# -- As an operator has it -----------------------------------------------------
-
-
-@pytest.fixture
-def shell(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    place: StoreSettings,
-) -> Shell:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "remembrancer.toml").write_text(
-        "[store]\n"
-        'backend = "postgres"\n'
-        f'dsn_file = "{place.dsn_file}"\n'
-        f'reader_dsn_file = "{place.reader_dsn_file}"\n'
-        f'owner_dsn_file = "{place.owner_dsn_file}"\n'
-        '[embedder]\nprovider = "none"\n'
-    )
-    return Shell(tmp_path, monkeypatch, capfd)
-
-
-def test_the_command_line_works_with_it(shell: Shell) -> None:
-    assert shell.json("init")["path"] == "PostgreSQL"
-    entry_id = shell.json("remember", "The invoice service retries.")["entry_id"]
-    found = shell.json("recall", "invoice")["entries"]
-    shell("pack", "s", "plan", "invoice", "--budget", "500")
-    replayed = shell("replay", "s", "plan")
-    erased = shell("erase", entry_id, "--reason", "user_request", "--json").data
-
-    assert [one["entry_id"] for one in found] == [entry_id]
-    assert "retries" in replayed.out
-    assert erased["pending"]
-    assert shell.json("maintain", "clear")["erasures"] >= 1
-    assert shell.json("status")["entries"] == 0
-    assert shell("status").out.lstrip().startswith("PostgreSQL")
-
-
-def test_a_file_is_no_place_in_a_server(shell: Shell) -> None:
-    result = shell("status", "--db", "memory.db")
-
-    assert (result.status, "--db" in result.err) == (2, True)
-
-
-def test_the_check_up_looks_at_the_server(shell: Shell) -> None:
-    findings = {one["what"]: one for one in json.loads(shell("doctor", "--json").out)}
-
-    assert findings.keys() >= {
-        *("server", "row security", "schema", "auditor's role", "pgvector", "clocks"),
-        *("pooler", "connections", "server's log"),
-    }
-    assert [one for one in findings.values() if not one["ok"] and one["what"] != "vectors"] == []
-    assert findings["pooler"]["found"] == "none stands between"
-
-
-def test_the_check_up_finds_what_is_missing(shell: Shell) -> None:
-    settings = Path("remembrancer.toml").read_text()
-    Path("remembrancer.toml").write_text(
-        "\n".join(line for line in settings.splitlines() if "reader" not in line)
-    )
-
-    result = shell("doctor", "--json")
-
-    assert result.status != 0
-    assert "reader_dsn" in result.out
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "words"),
-    [
-        ({"password": "SeCrEt", "port": "1"}, StoreUnavailableError, "takes no connection"),
-        ({"user": "nobody_here"}, StoreError, ""),
-        ({"dbname": "nowhere_here"}, StoreUnavailableError, "database"),
-        ({"dbname": "postgres"}, SettingsError, "migrate up"),
-        ({"user": "postgres"}, SettingsError, "superuser"),
-    ],
-)
-def test_a_database_that_can_not_be_used_says_why(
-    tmp_path: Path,
-    place: StoreSettings,
-    changes: dict[str, str],
-    error: type[RemembrancerError],
-    words: str,
-) -> None:
-    assert place.dsn_file is not None
-    other = tmp_path / "other.dsn"
-    other.write_text(make_conninfo(place.dsn_file.read_text(), **changes))
-
-    with (
-        pytest.raises(error) as caught,
-        _opened(place.model_copy(update={"dsn_file": other})),
-    ):
-        pass
-
-    told = f"{caught.value!s} {caught.value!r} {caught.value.__cause__!r}"
-    assert words in told
-    assert "SeCrEt" not in told
-
-
-@pytest.mark.parametrize("text", ["postgresql://u:SeCrEt@[bad", "no equals sign SeCrEt", "", " "])
-def test_what_is_no_connection_string_is_never_shown(
-    tmp_path: Path, place: StoreSettings, text: str
-) -> None:
-    other = tmp_path / "other.dsn"
-    other.write_text(text)
-
-    with (
-        pytest.raises(SettingsError) as caught,
-        _opened(place.model_copy(update={"dsn_file": other})),
-    ):
-        pass
-
-    assert (
-        "SeCrEt" not in f"{caught.value!s} {caught.value.__cause__!r} {caught.value.__context__!r}"
-    )
-
-
-def test_the_settings_ask_for_tls(place: StoreSettings) -> None:
-    """The server of the tests has none."""
-    with (
-        pytest.raises(StoreUnavailableError),
-        _opened(place.model_copy(update={"sslmode": "require"})),
-    ):
-        pass
-
-
 # -- Behind a pooler -----------------------------------------------------------
 
 
@@ -387,46 +253,3 @@ def test_the_check_up_tells_who_forgot_to_say_that_there_is_a_pooler(
 
     assert not findings["pooler"][1]
     assert "store.pooler" in findings["pooler"][3]
-
-
-# -- Nothing private in the server's log ---------------------------------------
-
-
-def test_no_text_reaches_the_servers_log(tmp_path: Path) -> None:
-    server = OwnServer({"log_min_messages": "info", "log_error_verbosity": "verbose"})
-    try:
-        fresh = server.fresh_database()
-        _provoke_errors(fresh, tmp_path)
-        with psycopg.connect(fresh.superuser) as connection:
-            row: Any = connection.execute("SHOW data_directory").fetchone()
-        log = (Path(row[0]).parent / "log").read_text()
-    finally:
-        server.stop()
-
-    assert "ERROR" in log
-    assert "canary" not in log
-
-
-def _provoke_errors(fresh: FreshDatabase, folder: Path) -> None:
-    """Let statements fail that have private texts for values."""
-    (folder / "app.dsn").write_text(fresh.app)
-    place = StoreSettings(
-        backend="postgres", dsn_file=folder / "app.dsn", statement_timeout_s=30.0
-    )
-    with open_house(place) as house:
-        house.memory.remember(an_entry("the canarybird sings"))
-        for table in ("originals", "sparse_documents", "sparse_postings", "vectors"):
-            with psycopg.connect(fresh.superuser, autocommit=True) as connection:
-                connection.execute(
-                    f"ALTER TABLE remembrancer.{table} ADD CHECK (tenant <> 'acme') NOT VALID"
-                )
-            with pytest.raises((StoreError, psycopg.Error)):
-                house.memory.remember(an_entry("the canarybird sings again"))
-            with psycopg.connect(fresh.superuser, autocommit=True) as connection:
-                connection.execute(
-                    f"ALTER TABLE remembrancer.{table} DROP CONSTRAINT {table}_tenant_check"
-                )
-        with psycopg.connect(fresh.superuser, autocommit=True) as connection:
-            connection.execute("REVOKE INSERT ON remembrancer.originals FROM remembrancer_app")
-        with pytest.raises(StoreForbiddenError):
-            house.memory.remember(an_entry("the canarybird sings"))
