@@ -33,7 +33,15 @@ _SHM_LOCKS: Final = (120, 9)
 """First byte and number of bytes of a ``-shm`` that SQLite locks while a file is open."""
 _FLOCK: Final = "hhqqi4x"
 """Linux's ``struct flock`` on 64 bits."""
-_SETTINGS: Final = {"query_only": 1, "temp_store": 2, "trusted_schema": 0, "cell_size_check": 1}
+_CACHE_KIB: Final = 32 * 1024
+_SETTINGS: Final = {
+    "query_only": 1,
+    "temp_store": 2,
+    "trusted_schema": 0,
+    # The log is read by streams, all over the file; the map of a file would count as our memory.
+    "cache_size": -_CACHE_KIB,
+    "mmap_size": 0,
+}
 
 _State = tuple[tuple[int, int] | None, ...]
 
