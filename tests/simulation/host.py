@@ -108,7 +108,7 @@ class Host:
         """When the vector of each query in its context came into a cache of this process."""
         self._bound: dict[Place, tuple[RecallContext | None, int]] = {}
         self.admitted: AdmittedConfiguration = admitted
-        self._frozen_until_s = 0.0
+        self.frozen_until_s = 0.0
         self._open = ExitStack()
         chance = chance_of("host", world.seed, number, life)
         self.randomness = RandomnessPort(SeededRandomness(chance.getrandbits(60)), self)
@@ -200,17 +200,17 @@ class Host:
 
     def freeze(self, seconds: float) -> None:
         """Stop this process for a while; the others go on."""
-        self._frozen_until_s = max(self._frozen_until_s, self.world.time.elapsed() + seconds)
+        self.frozen_until_s = max(self.frozen_until_s, self.world.time.elapsed() + seconds)
         self.world.disturb(self)
 
     @property
     def is_frozen(self) -> bool:
         """True while this process is stopped."""
-        return self._frozen_until_s > self.world.time.elapsed()
+        return self.frozen_until_s > self.world.time.elapsed()
 
     async def running(self) -> None:
         """Wait until this process isn't stopped; a stopped one notices no cancellation."""
-        while (left_s := self._frozen_until_s - self.world.time.elapsed()) > 0:
+        while (left_s := self.frozen_until_s - self.world.time.elapsed()) > 0:
             with anyio.CancelScope(shield=True):
                 await anyio.sleep(left_s)
 

@@ -186,11 +186,11 @@ EGRESS = (
         "if False:",
     ),
     Mutation(
-        "ignore a withdrawn admission",
+        "see no obstacle",
         _PREPARE,
-        "PrepareQueries._obstacle",
-        "return QueryReason.NOT_ADMITTED\n        if self._prepared.is_withdrawn",
-        "pass\n        if False and self._prepared.is_withdrawn",
+        "PrepareQueries._order",
+        "obstacle=lambda: self._obstacle(run.surface, configuration, generation),",
+        "obstacle=lambda: None,",
     ),
     Mutation(
         "ignore another configuration",
@@ -358,10 +358,13 @@ CACHES = (
         "look up after the withdrawal",
         "application.prepared_queries",
         "PreparedQueries.withdraw",
-        "            for cache in self._caches.values():\n"
-        "                cache.vectors.clear()\n"
-        "            surfaces",
-        "            self._withdrawn = False\n            surfaces",
+        """            self._withdrawn = True
+            for cache in self._caches.values():
+                cache.vectors.clear()
+            surfaces = [Surface(tenant=a, owner=b, surface=c) for a, b, c in self._caches]
+            self._caches.clear()
+""",
+        "            surfaces: list[Surface] = []\n",
     ),
 )
 """When a vector may be used."""

@@ -9,6 +9,7 @@ from tests.simulation.host import Host
 from tests.simulation.provider import expected_reason
 from tests.simulation.trouble import CURRENT, Fault, KilledError, Undertaking
 
+from remembrancer.application.cache_contexts import Surface
 from remembrancer.application.prepare_queries import PreparationReport
 from remembrancer.domain import Sensitivity
 from remembrancer.domain.eligibility import QueryOutcome, canonical_query_text
@@ -43,7 +44,18 @@ class Preparing:
         undertaking = Undertaking(name=f"{name} prepare", host=host, chance=chance)
         if troubled:
             undertaking.draw_faults()
+            surface = Surface(tenant=tenant, owner=owner, surface=context.surface)
+            undertaking.meanwhile = lambda: self._bind_elsewhere(host, surface)
         await self.carry_out(undertaking, tenant, owner, queries, context)
+
+    def _bind_elsewhere(self, host: Host, surface: Surface) -> None:
+        """Let another process begin a generation of its own for a surface."""
+        others = [one for one in self._world.hosts if one is not host and not one.dead]
+        if others:
+            self._world.disturb()
+            others[0].preparation.contexts.bind(
+                surface, context_digest="0" * 64, configuration_digest=others[0].admitted.digest
+            )
 
     async def carry_out(
         self,

@@ -197,7 +197,7 @@ class SimulatedProvider(EmbeddingProvider):
                 "provider.request", lambda: self._answered(request, undertaking.chance)
             )
         finally:
-            request.ended_s = world.time.elapsed()
+            world.ended(request, undertaking)
 
     async def _answered(self, request: Request, chance: "random.Random") -> bytes:
         kind = chance.random()

@@ -27,7 +27,7 @@ from tests.simulation.world import World
 
 from remembrancer.application import remote_indexing
 
-AUDIT_EVERY = 5
+AUDIT_EVERY = 10
 """Steps from one audit by the product's own auditor to the next; the books look at every one."""
 LENGTH = 60
 """Steps of a story, unless somebody says otherwise."""
@@ -329,6 +329,7 @@ def _blocking_in(world: World) -> Generator[None]:
             thread.join()
         if world.time.elapsed() > began_s:
             world.disturb()  # Everybody else stood still meanwhile.
+            world.stood_still_at_s = world.time.elapsed()
         [(result, error)] = came
         if error is not None:
             raise error

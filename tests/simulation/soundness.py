@@ -36,6 +36,7 @@ class Soundness:
         self._position = 0
         self._raw_position = 0
         self._checked_position = -1
+        self._entries_changed = True
         self._versions: dict[UUID, int] = defaultdict(int)
         self._hashes: dict[UUID, bytes] = {}
         self.entries: dict[str, list[str]] = {}
@@ -64,7 +65,9 @@ class Soundness:
             return
         self._checked_position = self._position
         self._check_chain()
-        self._check_parts()
+        if audit or self._entries_changed:
+            self._check_parts()
+            self._entries_changed = False
         self._check_receipts()
         path = self._world.folder and self._world.folder / "memory.db"
         for found in findings_in(self._world.store, path) if audit else ():
@@ -82,6 +85,7 @@ class Soundness:
         self._versions[stream] = version
         self._world.seen[type(event).__name__] += 1
         self._world.books.take(event)
+        self._entries_changed |= type(event).__name__.startswith("Entry")
         match type(event).__name__:
             case "EntryRemembered":
                 self.entries[str(event.entry_id)] = [event.digest]

@@ -37,6 +37,8 @@ from remembrancer.domain.vector import Vector
 if TYPE_CHECKING:
     from remembrancer.domain.identity import EntryId
 
+STOPPED_WITHIN_S = 1.0
+"""How long a request may be out after its admission was withdrawn."""
 BUSY_TIMEOUT_S = 0.0005
 """Less than a look at the lock takes: a locked store is told at once, without real waiting."""
 
@@ -71,7 +73,7 @@ class World:
         self.undertaken: list[Undertaking] = []
         self.books = Books(self.complain)
         self.admitted: AdmittedConfiguration | None = None
-        self.withdrawn_at_s = -1e9
+        self.withdrawn_at_s = self.stood_still_at_s = -1e9
         self.clock_set_at_s = -1e9
         self.furthest_off = timedelta(0)
         """The most that the store's clock was ever ahead."""
@@ -158,6 +160,7 @@ class World:
         self.seen["suspended"] += 1
         self.disturb()
         self.time.stop_all(seconds)
+        self.stood_still_at_s = self.time.elapsed()
 
     def set_store_clock(self, chance: random.Random) -> None:
         """Set the store's time of day, forward or back."""
@@ -228,6 +231,18 @@ class World:
         just_now = self.time.elapsed() <= self.withdrawn_at_s
         if request.host.admitted != self.admitted and not just_now:
             self.complain("admission_before_sending", f"{request}")
+
+    def ended(self, request: Request, undertaking: Undertaking) -> None:
+        """See that a request was stopped soon after its admission was gone."""
+        request.ended_s = now_s = self.time.elapsed()
+        host = request.host
+        stood_still_at_s = max(host.frozen_until_s, self.stood_still_at_s)
+        undisturbed = not (undertaking.suffered or host.dead)
+        if host.admitted == self.admitted or stood_still_at_s >= request.arrived_s:
+            return
+        out_s = now_s - max(request.arrived_s, self.withdrawn_at_s)
+        if undisturbed and out_s > STOPPED_WITHIN_S:
+            self.complain("stopped_in_time", f"{request}")
 
     def _check_none_twice(self, request: Request, undertaking: Undertaking) -> None:
         context = undertaking.context
