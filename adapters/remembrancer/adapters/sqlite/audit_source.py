@@ -156,14 +156,13 @@ class SqliteAuditSource(AuditSource):
 
     @override
     def texts(self, wanted: Sequence[tuple[bytes, int]]) -> list[RawText]:
-        if not wanted:
-            return []  # carray takes no empty array.
-        # Current versions stand under their entry's id, superseded ones under their own.
-        places = tuple(place for key in wanted for place in (key[0], version_key(*key)))
+        # Current versions stand under their entry's id; only for others one has to be computed.
         asked = set(wanted)
-        with self._reading():
-            rows: Any = self._connection.execute(_TEXTS, (apsw.carray(places),)).fetchall()
-        return [row for row in rows if row[:2] in asked]
+        found = self._texts_at(tuple(key for key, _ in asked), asked)
+        if len(found) < len(asked):
+            older = asked - {row[:2] for row in found}
+            found += self._texts_at(tuple(version_key(*key) for key in older), older)
+        return found
 
     @override
     def erased(self) -> Iterator[RawErased]:
@@ -216,8 +215,11 @@ class SqliteAuditSource(AuditSource):
 
     @override
     def session(self, selection_id: bytes, *, number: int) -> tuple[bytes | None, bytes | None]:
-        with self._reading():
+        try:
             [(key, items)] = self._connection.execute(_SESSION, (selection_id, number))
+        except apsw.Error:
+            with self._reading():
+                raise
         return key, items
 
     @override
@@ -233,6 +235,16 @@ class SqliteAuditSource(AuditSource):
             # Every statement here is right for a file of ours: what fails comes of this one.
             problem = "holds what no release of ours has written"
             raise StoreCorruptError(store=self.name, problem=problem) from error
+
+    def _texts_at(self, places: tuple[bytes, ...], asked: set[tuple[bytes, int]]) -> list[RawText]:
+        if not places:
+            return []  # carray takes no empty array.
+        try:  # Asked for each pack: a context manager would cost more than a look-up.
+            rows: Any = self._connection.execute(_TEXTS, (apsw.carray(places),)).fetchall()
+        except (apsw.Error, UnicodeDecodeError):
+            with self._reading():
+                raise
+        return [row for row in rows if row[:2] in asked]
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
         with self._reading():
