@@ -26,7 +26,7 @@ from remembrancer.composition.settings_postgres import (
     limits_of,
     required_connection_string,
 )
-from remembrancer.composition.store import Store
+from remembrancer.composition.store_ports import Store
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def _read(file: Path) -> str:
 
 def _with_tls(text: str, settings: ServerSettings, login: Login) -> str:
     from remembrancer.adapters.postgres.connection import check_dsn  # noqa: PLC0415  # as above
-    from remembrancer.adapters.postgres.tls import with_tls  # noqa: PLC0415
+    from remembrancer.adapters.postgres.tls import with_tls  # noqa: PLC0415  # as above
 
     check_dsn(text, setting=f"store.{login}")
     return with_tls(text, sslmode=settings.sslmode, root_cert=settings.ssl_root_cert)

@@ -1,52 +1,20 @@
 """Opening a store: every port of one backend, sharing its transactions."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from remembrancer.application.ports import (
-    Clock,
-    EntryVault,
-    EventLog,
-    InstallationSecret,
-    Randomness,
-    SessionVault,
-    SparseIndex,
-    Transactions,
-    VectorIndexes,
-    VectorOutbox,
-)
+from remembrancer.application.ports import Clock, Randomness, Transactions
 from remembrancer.composition.settings import StoreSettings
+from remembrancer.composition.store_ports import Store
 from remembrancer.domain.errors import SettingsError
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from remembrancer.application.ports.archive import Archive
     from remembrancer.application.ports.audit_source import AuditSource
-    from remembrancer.application.ports.ledger_repository import LedgerRepository
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
-    """The ports of one backend; what is written through them commits together."""
-
-    transactions: Transactions
-    log: EventLog
-    vault: EntryVault
-    sessions: SessionVault
-    sparse: SparseIndex
-    indexes: VectorIndexes
-    """The registry; which of them are kept elsewhere is composition's to join."""
-    outbox: VectorOutbox
-    ledger: "LedgerRepository"
-    secret: InstallationSecret
-    archive: "Archive"
-    audit: "Callable[[], AbstractContextManager[AuditSource]] | None" = None
-    """Opens the same store for an audit, beside what is open."""
-    check_up: "Callable[[], Sequence[tuple[str, bool, str, str]]] | None" = None
-    """Looks at the server: what, whether it is as it should be, what was found, what to do."""
+__all__ = ["Store", "open_audit_source", "open_store"]
 
 
 @contextmanager

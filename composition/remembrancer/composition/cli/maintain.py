@@ -70,8 +70,8 @@ def _owner(config: Config) -> str:
 
 
 def _maintenance() -> "ModuleType":
-    # Here, since it needs packages that other backends do without.
     try:
+        # Here, since it needs packages that other backends do without.
         from remembrancer.adapters.postgres import maintenance  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingsError(
