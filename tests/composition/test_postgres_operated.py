@@ -109,9 +109,12 @@ def test_the_check_up_finds_what_is_missing(shell: Shell) -> None:
     )
 
     result = shell("doctor", "--json")
+    findings = {one["what"]: one for one in result.data}
 
-    assert result.status != 0
-    assert "reader_dsn" in result.out
+    assert result.status == 1
+    assert "reader_dsn" in findings["auditor's role"]["advice"]
+    assert not findings["counts"]["ok"]
+    assert findings["server"]["ok"]
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,22 @@ def diagnose(memory: Remembrancer, settings: Settings) -> list[Finding]:
         ),
         *_server(memory),
         _erasure(memory, settings),
-        _vectors(memory),
-        _spaces(memory),
-        *_carried(memory),
-        *_dimensions(memory, settings),
+        *_counted(memory, settings),
         *_provider(memory, settings),
     ]
+
+
+def _counted(memory: Remembrancer, settings: Settings) -> list[Finding]:
+    """Look at what counting over all tenants tells, where that may be read."""
+    try:
+        return [
+            _vectors(memory),
+            _spaces(memory),
+            *_carried(memory),
+            *_dimensions(memory, settings),
+        ]
+    except SettingsError as error:
+        return [Finding(what="counts", ok=False, found="can't be read", advice=str(error))]
 
 
 def _server(memory: Remembrancer) -> list[Finding]:

@@ -6,7 +6,7 @@ digests of key and value: enough to compare by, and nothing that could be read.
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from remembrancer.application.ports.vector_store import Filter
@@ -15,6 +15,11 @@ from remembrancer.domain.canonical_json import canonical_json
 WHOSE = ("tenant", "owner")
 LABELS = ("scope", "kind", "sensitivity", "state")
 _COLUMNS = (*WHOSE, *LABELS)
+
+
+Whose = tuple[str | None, str | None]
+"""Tenant and owner, as far as they are named."""
+Row = TypeVar("Row")
 
 
 class Conditions(NamedTuple):
@@ -30,9 +35,14 @@ class Conditions(NamedTuple):
     values: dict[str, Any]
 
 
-def whose(metadata: Mapping[str, str]) -> tuple[str | None, str | None]:
+def whose(metadata: Mapping[str, str]) -> Whose:
     """Return the tenant and owner that metadata names."""
     return metadata.get("tenant"), metadata.get("owner")
+
+
+def in_order(groups: Mapping[Whose, list[Row]]) -> list[tuple[Whose, list[Row]]]:
+    """Return what belongs to each owner in the order in which owners are locked everywhere."""
+    return sorted(groups.items(), key=lambda one: (one[0][0] or "", one[0][1] or ""))
 
 
 def columns(metadata: Mapping[str, str]) -> tuple[str | None, ...]:

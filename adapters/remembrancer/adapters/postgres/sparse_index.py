@@ -10,7 +10,14 @@ from typing_extensions import override
 from remembrancer.adapters.postgres.clearing import note_erasure
 from remembrancer.adapters.postgres.connection import Connection
 from remembrancer.adapters.postgres.database import Database
-from remembrancer.adapters.postgres.labels import columns, conditions, marks, whose
+from remembrancer.adapters.postgres.labels import (
+    Whose,
+    columns,
+    conditions,
+    in_order,
+    marks,
+    whose,
+)
 from remembrancer.adapters.postgres.owned import owned
 from remembrancer.adapters.postgres.sparse_query import matches
 from remembrancer.adapters.postgres.sparse_terms import terms_of
@@ -50,6 +57,8 @@ _EVERY_OWNER = "SELECT tenant, owner FROM owners ORDER BY tenant, owner"
 _CLEAR_DOCUMENTS = owned("DELETE FROM sparse_documents WHERE {mine}")
 _CLEAR_POSTINGS = owned("DELETE FROM sparse_postings WHERE {mine}")
 _CLEAR_COUNTS = owned("UPDATE sparse_owners SET documents = 0, length = 0 WHERE {mine}")
+# Upkeep: an owner's postings are more than any one statement of a request touches.
+_TAKE_TIME = "SELECT set_config('statement_timeout', '0', true)"
 _COUNT = "SELECT coalesce(sum(documents), 0) FROM sparse_owners"
 
 
@@ -67,11 +76,11 @@ class PostgresSparseIndex(SparseIndex):
         latest = {document.id: document for document in documents}
         if not latest:
             return
-        groups: dict[tuple[str | None, str | None], list[SparseDocument]] = {}
+        groups: dict[Whose, list[SparseDocument]] = {}
         for document in latest.values():
             groups.setdefault(whose(document.metadata), []).append(document)
         with self._database.begin():
-            for (tenant, owner), some in sorted(groups.items(), key=lambda one: str(one[0])):
+            for (tenant, owner), some in in_order(groups):
                 with self._database.write(tenant=tenant, owner=owner) as connection:
                     _drop(connection, [document.id for document in some])
                     for start in range(0, len(some), DOCUMENTS_AT_ONCE):
@@ -99,7 +108,8 @@ class PostgresSparseIndex(SparseIndex):
 
     @override
     def clear(self) -> None:
-        with self._database.begin():
+        with self._database.begin() as unlimited:
+            unlimited.execute(_TAKE_TIME)
             for tenant, owner in self._owners(_OWNERS):
                 with self._database.write(tenant=tenant, owner=owner) as connection:
                     connection.execute(_CLEAR_POSTINGS)

@@ -11,7 +11,14 @@ from typing_extensions import override
 from remembrancer.adapters.postgres.clearing import note_erasure
 from remembrancer.adapters.postgres.connection import Connection
 from remembrancer.adapters.postgres.database import Database
-from remembrancer.adapters.postgres.labels import columns, conditions, marks, whose
+from remembrancer.adapters.postgres.labels import (
+    Whose,
+    columns,
+    conditions,
+    in_order,
+    marks,
+    whose,
+)
 from remembrancer.adapters.postgres.nearest import Searched, nearest, nearest_roughly
 from remembrancer.adapters.postgres.owned import owned
 from remembrancer.adapters.postgres.vector_wire import (
@@ -87,7 +94,7 @@ class PostgresVectorStore(VectorStore):
 
     @override
     def upsert_many(self, points: Sequence[VectorPoint]) -> None:
-        groups: dict[tuple[str | None, str | None], list[tuple[Any, ...]]] = {}
+        groups: dict[Whose, list[tuple[Any, ...]]] = {}
         for point in {point.id: point for point in points}.values():
             groups.setdefault(whose(point.metadata), []).append(self._row(point))
         for point in points:  # Also those that a later one of the same id replaces.
@@ -95,7 +102,7 @@ class PostgresVectorStore(VectorStore):
         if not groups:
             return
         with self._database.begin():
-            for (tenant, owner), rows in sorted(groups.items(), key=lambda one: str(one[0])):
+            for (tenant, owner), rows in in_order(groups):
                 with self._writing(tenant, owner) as connection:
                     statement = _UPSERT.format(vector=self._schema(connection))
                     vectors_cursor(connection).executemany(statement, rows)
