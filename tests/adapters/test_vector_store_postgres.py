@@ -363,10 +363,25 @@ def test_no_byte_of_an_erased_vector_is_left(
     store.upsert(FIRST, canary, ANA)
     store.upsert(SECOND, EAST, ANA)
     maintenance.make_approximate(fresh.owner)
+    with psycopg.connect(fresh.superuser, autocommit=True) as connection:
+        connection.execute("ANALYZE")
 
     with database.acting_for("acme"):
         store.delete(FIRST)
+        sampled = _sampled_vectors(fresh)
     cleared = ClearingTransactions(database=database, fresh=fresh, folder=tmp_path).scrub()
 
     assert cleared
+    assert sampled == 0
     assert canary.tobytes() not in bytes_under(tmp_path)
+
+
+def _sampled_vectors(fresh: FreshDatabase) -> Any:
+    """Count the samples of vectors that the planner's statistics keep."""
+    with psycopg.connect(fresh.superuser) as connection:
+        row: Any = connection.execute(
+            "SELECT count(*) FROM pg_statistic JOIN pg_attribute"
+            " ON attrelid = starelid AND attnum = staattnum JOIN pg_type ON pg_type.oid = atttypid"
+            " WHERE typname IN ('vector', 'halfvec')"
+        ).fetchone()
+    return row[0]

@@ -7,8 +7,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
-from tests.adapters.postgres_server import FreshDatabase, OwnServer
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.adapters.postgres_server import FreshDatabase, OwnServer, server
 from tests.application.house import (
     an_entry,
     open_house,
@@ -124,7 +124,7 @@ def test_the_check_up_finds_what_is_missing(shell: Shell) -> None:
         ({"user": "nobody_here"}, StoreError, ""),
         ({"dbname": "nowhere_here"}, StoreUnavailableError, "database"),
         ({"dbname": "postgres"}, SettingsError, "migrate up"),
-        ({"user": "postgres"}, SettingsError, "superuser"),
+        ({"user": "(a superuser)"}, SettingsError, "superuser"),
     ],
 )
 def test_a_database_that_can_not_be_used_says_why(
@@ -135,6 +135,9 @@ def test_a_database_that_can_not_be_used_says_why(
     words: str,
 ) -> None:
     assert place.dsn_file is not None
+    if changes.get("user") == "(a superuser)":
+        superuser = conninfo_to_dict(server().dsn)
+        changes = {one: str(superuser[one]) for one in ("user", "password") if one in superuser}
     other = tmp_path / "other.dsn"
     other.write_text(make_conninfo(place.dsn_file.read_text(), **changes))
 
