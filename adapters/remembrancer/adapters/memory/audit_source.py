@@ -51,17 +51,15 @@ class MemoryAuditSource(AuditSource):
         indexes: MemoryVectorIndexes,
         ledger: MemoryLedgerRepository,
     ) -> None:
-        # The private parts of adapters of this same package, each once.
-        self._events = recorder._rows  # noqa: SLF001
-        self._links = recorder._streams  # noqa: SLF001
+        self._events = recorder._rows  # noqa: SLF001 - of this package
         self._vault = vault
-        self._originals = vault._kept  # noqa: SLF001
-        self._erased = vault._erased  # noqa: SLF001
+        self._originals = vault._kept  # noqa: SLF001 - of this package
+        self._erased = vault._erased  # noqa: SLF001 - of this package
         self._sessions = sessions
-        self._secrets = sessions._kept  # noqa: SLF001
-        self._sparse = sparse._indexed  # noqa: SLF001
+        self._secrets = sessions._kept  # noqa: SLF001 - of this package
+        self._sparse = sparse._indexed  # noqa: SLF001 - of this package
         self._indexes = indexes
-        self._receipts = ledger._receipts  # noqa: SLF001
+        self._receipts = ledger._receipts  # noqa: SLF001 - of this package
 
     @property
     @override
