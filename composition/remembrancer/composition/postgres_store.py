@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
 from remembrancer.adapters.eventlog.mapper import ListedMapper
 from remembrancer.adapters.postgres.archive import PostgresArchive
+from remembrancer.adapters.postgres.audit_source import PostgresAuditSource
 from remembrancer.adapters.postgres.check_up import check_up
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.entry_vault import PostgresEntryVault
@@ -52,5 +53,17 @@ def postgres_store(
             ledger=PostgresLedgerRepository(database=database, mapper=ListedMapper()),
             secret=PostgresInstallationSecret(database=database, randomness=randomness),
             archive=PostgresArchive(database=database),
+            audit=lambda: postgres_audit(settings),
             check_up=lambda: check_up(database, now=clock.now),
         )
+
+
+def postgres_audit(settings: StoreSettings) -> AbstractContextManager[PostgresAuditSource]:
+    """Open a database for an audit, with the auditor's role alone.
+
+    Raises:
+        SettingsError: there is no connection string of that role.
+        StoreError: it can't be opened; the error says why.
+    """
+    dsn = required_connection_string(settings, "reader_dsn", os.environ)
+    return PostgresAuditSource.open(dsn, limits=limits_of(settings))

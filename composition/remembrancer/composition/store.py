@@ -159,11 +159,16 @@ def open_audit_source(settings: StoreSettings) -> "Generator[AuditSource]":
         SettingsError: there is nothing that could be opened.
         StoreError: it can't be opened; the error says why.
     """
-    if settings.backend != "sqlite":
-        raise SettingsError(
-            setting="store.backend", problem=f"{settings.backend} can't be audited from outside"
-        )
-    with _sqlite_audit(settings, is_ours=False) as source:
+    opened: AbstractContextManager[AuditSource]
+    match settings.backend:
+        case "memory":
+            problem = "memory can't be audited from outside of its process"
+            raise SettingsError(setting="store.backend", problem=problem)
+        case "sqlite":
+            opened = _sqlite_audit(settings, is_ours=False)
+        case "postgres":
+            opened = _postgres().postgres_audit(settings)
+    with opened as source:
         yield source
 
 

@@ -12,6 +12,8 @@ ALTER TABLE session_keys ALTER COLUMN key SET STATISTICS 0;
 
 CREATE INDEX session_keys_of_session ON session_keys (tenant, session);
 CREATE INDEX session_keys_of_owner ON session_keys (tenant, owner);
+-- For audits, which ask by id over all tenants.
+CREATE INDEX session_keys_by_selection ON session_keys (selection_id);
 
 CREATE TABLE session_items (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('remembrancer.tenant'),
