@@ -126,12 +126,12 @@ def nearest_roughly(searched: Searched) -> list[VectorMatch] | None:
     connection, dimensions = searched.connection, len(searched.asked)
     if searched.top_k > ROUGH_MAX:
         return None
+    if not connection.execute(_APPROXIMATE, (approximate_index(searched.number),)).rowcount:
+        return None
     many: Any = connection.execute(
         searched.filled(_MANY), searched.values(read_max=READ_MAX + 1)
     ).fetchone()
     if many[0] <= READ_MAX:
-        return None
-    if not connection.execute(_APPROXIMATE, (approximate_index(searched.number),)).rowcount:
         return None
     # More than are wanted, because half-precision numbers order them a little differently.
     wanted = 2 * searched.top_k + 20
