@@ -8,7 +8,7 @@ from tests.crash.scenario import Examiner, Told, opened, prepared
 
 PARTS = 8
 POINTS_IN_ALL = 100_000
-IMAGES = 84
+IMAGES = 92
 """Random disks at each operation; some are the same."""
 
 

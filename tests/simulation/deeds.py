@@ -66,6 +66,7 @@ class Deeds:
         """Let a host do something, to its end."""
         undertaking = Undertaking(name=f"{name} {deed}", host=host, chance=chance)
         undertaking.touched = self._world.store_is_troubled
+        undertaking.withdrawals = self._world.withdrawals
         if how.get("troubled"):
             undertaking.draw_faults()
             undertaking.meanwhile = lambda: self._meanwhile(host, chance, name)

@@ -70,6 +70,7 @@ class Preparing:
         undertaking.queries, undertaking.context = queries, context
         undertaking.touched = world.store_is_troubled or host.is_frozen
         undertaking.began_s = world.time.elapsed()
+        undertaking.withdrawals = world.withdrawals
         before = [host.is_live(query, context) for query in queries]
         world.under_way.append(undertaking)
         world.undertaken.append(undertaking)

@@ -92,6 +92,8 @@ DECISIVE = (
     "transactions.before_commit",
     "transactions.committed",
 )
+AIMED_FAULTS = (*Fault, *[Fault.VERY_LATE] * 6)
+"""What an abandoned thread does after its time is told best where it decides."""
 
 CURRENT: ContextVar["Undertaking | None"] = ContextVar("undertaking", default=None)
 
@@ -125,6 +127,8 @@ class Undertaking:
     context: "RecallContext | None" = None
     report: "PreparationReport | None" = None
     began_s: float = 0.0
+    withdrawals: int = 0
+    """How many admissions had ended when it began."""
     cancel: Callable[[], object] | None = None
     meanwhile: Callable[[], object] | None = None
     in_worker: int = 0
@@ -138,10 +142,11 @@ class Undertaking:
     def draw_faults(self) -> None:
         """Choose what will go wrong, and at which calls: any, or those that decide something."""
         for _ in range(self.chance.choice((1, 1, 1, 2))):
-            fault = self.chance.choice(list(Fault))
             if self.chance.random() < AIMED:
-                self.aimed[self.chance.choice(DECISIVE), self.chance.choice((1, 1, 2, 3))] = fault
+                fault = self.chance.choice(AIMED_FAULTS)
+                self.aimed[self.chance.choice(DECISIVE), self.chance.choice((1, 2, 2, 3))] = fault
             else:
+                fault = self.chance.choice(list(Fault))
                 # Early calls are more often there at all.
                 at = min(self.chance.randrange(CALLS_MAX), self.chance.randrange(CALLS_MAX))
                 self.faults[at] = fault
@@ -297,7 +302,7 @@ class InlineWorker(Worker):
             if undertaking.suffered[Fault.LATE]:
                 self.ghost(undertaking, call)
             elif undertaking.suffered[Fault.VERY_LATE]:
-                at_s = self._host.world.time.elapsed() + undertaking.chance.choice((0, 1, 4, 30))
+                at_s = self._host.world.time.elapsed() + undertaking.chance.choice((0, 1, 3, 30))
                 self._host.ghosts.append((at_s, lambda: self.ghost(undertaking, call)))
 
     def ghost(self, undertaking: Undertaking, call: Callable[[], Any]) -> None:

@@ -74,6 +74,7 @@ class World:
         self.books = Books(self.complain)
         self.admitted: AdmittedConfiguration | None = None
         self.withdrawn_at_s = self.stood_still_at_s = -1e9
+        self.withdrawals = 0
         self.clock_set_at_s = -1e9
         self.furthest_off = timedelta(0)
         """The most that the store's clock was ever ahead."""
@@ -179,6 +180,7 @@ class World:
             self.books.configurations[admitted.digest] = admitted
         if self.admitted is not None and admitted != self.admitted:
             self.withdrawn_at_s = self.time.elapsed()
+            self.withdrawals += 1
             self.disturb()
         self.admitted = admitted
 
@@ -228,7 +230,10 @@ class World:
         if undertaking.queries:
             self._check_none_twice(request, undertaking)
         # It is looked at right before; only what happens at that very moment can be missed.
-        just_now = self.time.elapsed() <= self.withdrawn_at_s
+        just_now = (
+            self.time.elapsed() <= self.withdrawn_at_s
+            and undertaking.withdrawals < self.withdrawals
+        )
         if request.host.admitted != self.admitted and not just_now:
             self.complain("admission_before_sending", f"{request}")
 
