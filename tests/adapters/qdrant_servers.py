@@ -22,6 +22,8 @@ URL = os.environ.get("REMEMBRANCER_TEST_QDRANT_URL")
 API_KEY = os.environ.get("REMEMBRANCER_TEST_QDRANT_API_KEY")
 GRPC_PORT = int(os.environ.get("REMEMBRANCER_TEST_QDRANT_GRPC_PORT", "6334"))
 SECRET = bytes(range(32))
+PREFIX = f"remembrancer-test-{os.getpid()}"
+"""Of this process's collections on a server."""
 
 
 def in_folder(folder: Path) -> QdrantOptions:
@@ -32,8 +34,25 @@ def in_folder(folder: Path) -> QdrantOptions:
 def on_server(*, grpc: bool) -> QdrantOptions:
     """Return how to reach the server."""
     return QdrantOptions(
-        url=URL, grpc=grpc, grpc_port=GRPC_PORT, api_key=lambda: API_KEY, timeout_s=60
+        url=URL,
+        grpc=grpc,
+        grpc_port=GRPC_PORT,
+        api_key=lambda: API_KEY,
+        timeout_s=60,
+        prefix=PREFIX,
     )
+
+
+def remove_what_was_left() -> None:
+    """Remove all collections that this process has made on the server."""
+    if URL is None:
+        return
+    link = QdrantLink(options=on_server(grpc=False), clock=SystemClock())
+    with link.asking(60) as asking:
+        for one in asking.client.get_collections().collections:
+            if one.name.startswith(f"{PREFIX}_"):
+                asking.client.delete_collection(one.name)
+    link.close()
 
 
 @contextmanager

@@ -1,9 +1,15 @@
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from tests.adapters.qdrant_servers import URL, in_folder, on_server, place_at
+from tests.adapters.qdrant_servers import (
+    URL,
+    in_folder,
+    on_server,
+    place_at,
+    remove_what_was_left,
+)
 from typing_extensions import override
 
 from remembrancer.adapters.memory.transactions import MemoryTransactions
@@ -17,6 +23,12 @@ from remembrancer.application.placed_indexes import PlacedIndexes
 from remembrancer.application.ports import Transactions, VectorIndexes
 from remembrancer.contracts.vector_indexes import SPACE, VectorIndexesContract
 from remembrancer.domain.errors import InvalidInputError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy_server() -> Iterator[None]:
+    yield
+    remove_what_was_left()
 
 
 class TestMemoryVectorIndexes(VectorIndexesContract):

@@ -1,13 +1,20 @@
 """Collections: one for each index, of this memory alone."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from tests.adapters.qdrant_servers import URL, fresh_secret, in_folder, on_server, place_at
+from tests.adapters.qdrant_servers import (
+    URL,
+    fresh_secret,
+    in_folder,
+    on_server,
+    place_at,
+    remove_what_was_left,
+)
 from typing_extensions import override
 
 from remembrancer.application.ports import VectorPlace
@@ -15,6 +22,12 @@ from remembrancer.contracts.vector_examples import EAST, FIRST, put
 from remembrancer.contracts.vector_indexes import SPACE
 from remembrancer.contracts.vector_place import INDEX, VectorPlaceContract
 from remembrancer.domain.errors import StoreCorruptError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy_server() -> Iterator[None]:
+    yield
+    remove_what_was_left()
 
 
 class TestQdrantFolder(VectorPlaceContract):

@@ -1,14 +1,16 @@
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
 from tests.adapters.qdrant_servers import (
     URL,
     in_folder,
     index_of,
     on_server,
     place_at,
+    remove_what_was_left,
 )
 from typing_extensions import override
 
@@ -39,6 +41,12 @@ SPACE = EmbeddingTuple(
     dimensions=DIMENSIONS,
     input_preparation="plain@1",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy_server() -> Iterator[None]:
+    yield
+    remove_what_was_left()
 
 
 class TestMemoryVectorStore(VectorStoreContract, VectorStoreInTransactionsContract):
@@ -123,7 +131,7 @@ class TestQdrantFolder(QdrantVectorStoreContract):
     @contextmanager
     def opened(self, folder: Path) -> Generator[VectorStore]:
         with place_at(in_folder(folder)) as place:
-            place.make(index_of(SPACE, position=1))
+            place.make(index_of(SPACE, position=_opened_before(folder)))
             yield place.store(index_of(SPACE))
 
 
@@ -137,7 +145,7 @@ class QdrantServerContract(QdrantVectorStoreContract):
         # Of the folder's own, so that opening it again finds what was there.
         secret = str(folder).encode().rjust(32)[-64:]
         with place_at(on_server(grpc=self.grpc), secret) as place:
-            place.make(index_of(SPACE, position=1))
+            place.make(index_of(SPACE, position=_opened_before(folder)))
             yield place.store(index_of(SPACE))
 
 
@@ -148,6 +156,14 @@ if URL is not None:
 
     class TestQdrantServerByGrpc(QdrantServerContract):
         grpc = True
+
+
+def _opened_before(folder: Path) -> int:
+    """Return 0 for the first time, as the position of an index that begins, and 1 afterwards."""
+    mark = folder / "opened"
+    before = mark.exists()
+    mark.touch()
+    return int(before)
 
 
 def _in_memory() -> tuple[VectorStore, Transactions]:
