@@ -8,6 +8,7 @@ times, a share of the facts each (adr/0021).
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 FACTS_MAX = 2_000_000
@@ -73,6 +74,17 @@ class Joined:
             self._wanted_since_thinned += 1
             if self._wanted_since_thinned > FACTS_MAX // 2 and not self._once:
                 self._thin_out()
+
+    def want_all(self, facts: Sequence[Fact], began: int, at: int) -> None:
+        """As :meth:`want`, for each of ``facts``."""
+        number, of = self._share.number, self._share.of
+        wanted = self._wanted
+        for hashed in map(hash, facts):
+            if (hashed >> 8) % of == number:
+                wanted[hashed & (_PARTS - 1)].extend((hashed, began, at))
+        self._wanted_since_thinned += len(facts)
+        if self._wanted_since_thinned > FACTS_MAX // 2 and not self._once:
+            self._thin_out()
 
     def unmet(self) -> dict[int, Offer | None]:
         """Return the wishes that aren't met, by their record's hash: what was offered, if any."""

@@ -1,6 +1,6 @@
 """Relations between streams: a second reading names what the first found to be unmet."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from typing_extensions import override
@@ -86,6 +86,11 @@ class _Naming(Joined):
     @override
     def offer(self, fact: Fact, began: int, done: int) -> None:
         pass
+
+    @override
+    def want_all(self, facts: Sequence[Fact], began: int, at: int) -> None:
+        for fact in facts:
+            self.want(fact, began, at)
 
     @override
     def want(self, fact: Fact, began: int, at: int) -> None:

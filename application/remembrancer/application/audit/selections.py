@@ -97,10 +97,11 @@ class SelectionRules:
 
     def _select(self, state: State) -> None:
         place, entries = self._place, state.entries
-        want, tenant, position = self._facts.versions.want, state.tenant, place.position
+        tenant = state.tenant
         self._ids = [one.entry_id for one in entries]
-        for one in entries:
-            want((tenant, one.entry_id, one.version, one.digest), 0, position)
+        self._facts.versions.want_all(
+            [(tenant, one.entry_id, one.version, one.digest) for one in entries], 0, place.position
+        )
         if len(set(self._ids)) != len(entries) or not len(entries) <= state.k:
             place.report(
                 SELECTED, f"at most {state.k} entries, each once", f"{len(entries)} entries"
