@@ -161,6 +161,11 @@ class Database(Acting):
         with self._unforked(begun) as connection:
             yield connection
 
+    def finish_together(self) -> None:
+        """Send what this thread's write transaction still has to say with its commit."""
+        tx = self._writing()
+        tx.pipeline.enter_context(tx.connection.pipeline())
+
     @property
     def opening_row(self) -> tuple[Any, ...]:
         """What the opening of this thread's write transaction answered."""

@@ -101,7 +101,6 @@ class PostgresLedgerRepository(LedgerRepository):
                 self._database.write(
                     tenant=tenant,
                     owner=owner,
-                    pipelined=True,
                     opening=self._opening(known, tenant, owner, about),
                 ) as connection,
             ):
@@ -208,6 +207,10 @@ class PostgresLedgerRepository(LedgerRepository):
         """Send events, receipts and snapshot; the commit goes with them."""
         ledger, connection = desk.ledger, desk.connection
         facts = [one for one in ledger.pending_events if isinstance(one, LedgerEvent)]
+        new = {one.reservation_id for one in facts if isinstance(one, ReservationAdmitted)}
+        for one in {fact.reservation_id for fact in facts} - new:
+            desk.find(one)  # While an answer can still be waited for.
+        self._database.finish_together()
         for fact in facts:
             record = self._mapper.to_stored_event(fact)
             predecessor = desk.head
