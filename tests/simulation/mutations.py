@@ -229,10 +229,10 @@ EGRESS = (
     ),
     Mutation(
         "send what is confidential",
-        "domain.eligibility",
-        "may_leave",
-        "sensitivity <= LEAVES_AT_MOST",
-        "True",
+        _PREPARE,
+        "PrepareQueries._withheld",
+        "floor = context.sensitivity_floor",
+        "floor = type(context.sensitivity_floor).PUBLIC",
     ),
     Mutation(
         "send credentials",
@@ -260,7 +260,7 @@ EGRESS = (
         "application.remote_indexing",
         "RemoteIndexing._may_leave",
         "declared=document.sensitivity,",
-        "declared=None,",
+        "declared=type(document.sensitivity).PUBLIC,",
     ),
 )
 """What leaves, when, and how often."""
