@@ -69,6 +69,8 @@ def database(fresh: FreshDatabase) -> Iterator[Database]:
 
 
 class TestPostgresEntryVault(EntryVaultContract):
+    model_examples = 5
+
     @override
     @contextmanager
     def opened(self, folder: Path) -> Generator[tuple[EntryVault, Transactions]]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 from uuid import UUID
 
 import pytest
@@ -41,6 +42,9 @@ from remembrancer.domain.identity import EntryId, version_id
 
 class EntryVaultContract(ABC):
     """Subclass, name the subclass ``Test…``, and say how to open the adapter."""
+
+    model_examples: ClassVar[int] = 20
+    """Sequences of calls that are compared with a model; fewer where each call is a long way."""
 
     @abstractmethod
     def opened(self, folder: Path) -> AbstractContextManager[tuple[EntryVault, Transactions]]:
@@ -356,5 +360,5 @@ class EntryVaultContract(ABC):
                 super().__init__(opened)
 
         run_state_machine_as_test(
-            Machine, settings=settings(max_examples=20, stateful_step_count=25)
+            Machine, settings=settings(max_examples=self.model_examples, stateful_step_count=25)
         )
