@@ -126,7 +126,7 @@ def test_what_cant_be_read_leaves_the_rest_readable(fresh: FreshDatabase) -> Non
             (source.words, StoreForbiddenError),
         ):
             with pytest.raises(error):
-                list(read())  # type: ignore[operator]  # functions of no arguments, all
+                list(read())
         seen += events
 
     assert len(seen) == 3
@@ -201,7 +201,16 @@ def standby(fresh: FreshDatabase) -> Iterator[str]:
         cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **user,
     )  # fmt: skip
     try:
-        ready = [programs / "pg_isready", "-q", "-t", "30", "-h", folder, "-p", "5432"]
+        ready: list[str | Path] = [
+            programs / "pg_isready",
+            "-q",
+            "-t",
+            "30",
+            "-h",
+            folder,
+            "-p",
+            "5432",
+        ]
         while process.poll() is None and subprocess.run(ready, check=False).returncode:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.1)
