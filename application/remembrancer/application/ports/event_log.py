@@ -51,9 +51,7 @@ class EventLog(Protocol):
         """
         ...
 
-    def event_of(
-        self, stream_id: UUID, version: int, topic: str, state: bytes
-    ) -> AggregateEvent:
+    def event_of(self, stream_id: UUID, version: int, topic: str, state: bytes) -> AggregateEvent:
         """Return the event of a record, as :meth:`read` would; reads nothing.
 
         Raises:
