@@ -109,11 +109,11 @@ def _rate(work: Work, width: int) -> float:
 def _ledgers(fresh: Any, width: int) -> Generator[tuple[Any, Callable[[], float]]]:
     """Open a repository, and what tells how many events a follower finds."""
     from remembrancer.adapters.postgres.database import Database  # noqa: PLC0415  # if installed
-    from remembrancer.adapters.postgres.ledger_repository import (  # noqa: PLC0415
+    from remembrancer.adapters.postgres.ledger_repository import (  # noqa: PLC0415  # if installed
         PostgresLedgerRepository,
     )
-    from remembrancer.adapters.postgres.limits import Limits  # noqa: PLC0415
-    from remembrancer.adapters.postgres.recorder import (  # noqa: PLC0415
+    from remembrancer.adapters.postgres.limits import Limits  # noqa: PLC0415  # if installed
+    from remembrancer.adapters.postgres.recorder import (  # noqa: PLC0415  # if installed
         PostgresApplicationRecorder,
     )
 
@@ -204,7 +204,7 @@ def _stock_appends(dsn: str, width: int) -> Work:
         PostgresApplicationRecorder,
         PostgresDatastore,
     )
-    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415  # if installed
 
     parts = conninfo_to_dict(dsn)
     datastore = PostgresDatastore(

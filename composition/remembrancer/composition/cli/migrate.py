@@ -133,7 +133,7 @@ def _roles(store: "StoreSettings") -> "Roles":
 def _migrations() -> "ModuleType":
     # Here, since it needs packages that other backends do without.
     try:
-        from remembrancer.adapters.postgres.migrations import migrate  # noqa: PLC0415
+        from remembrancer.adapters.postgres.migrations import migrate  # noqa: PLC0415  # as above
     except ModuleNotFoundError as error:
         raise SettingsError(
             setting="store.backend",
