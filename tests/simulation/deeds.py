@@ -218,8 +218,10 @@ class Deeds:
 
     def _asked(self, undertaking: Undertaking) -> tuple[RecallQuery, Any]:
         chance = undertaking.chance
-        asked = self._world.asked
-        if asked and chance.random() < 0.7:
+        asked, prepared = self._world.asked, self._world.prepared
+        if prepared and chance.random() < 0.5:
+            return chance.choice(prepared[-6:])
+        if asked and chance.random() < 0.5:
             return chance.choice(asked[-12:])
         tenant, owner = chance.choice(vocabulary.OWNERS)
         context = vocabulary.context_by(chance, chance.choice(vocabulary.SURFACES))

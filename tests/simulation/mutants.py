@@ -14,7 +14,7 @@ from tests.simulation.mutation import Mutation, install
 from tests.simulation.mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
-SEEDS_MAX = 150
+SEEDS_MAX = 300
 """How many seeds a mutant may live through."""
 SURVIVED = "survived"
 TIMEOUT_S = 900

@@ -65,6 +65,8 @@ class World:
         self.calm = False
         """True once nothing goes wrong any more."""
         self.store_is_troubled = False
+        self.prepared: list[tuple[RecallQuery, RecallContext]] = []
+        """What came into a cache, in any process."""
         self.asked: list[tuple[RecallQuery, RecallContext]] = []
         self.known: list[EntryId] = []
         self.packs: dict[tuple[str, str, str, int], tuple[str, str]] = {}
@@ -286,6 +288,7 @@ class World:
                 self.complain("vector_of_its_text", place)
             else:
                 host.cached[query, context] = self.time.elapsed()
+                self.prepared.append((query, context))
 
     def looked_up(
         self, host: Host, query: RecallQuery, context: RecallContext, found: Vector
