@@ -13,6 +13,7 @@ from tests.application.house import an_entry
 
 from remembrancer.application import index_building, projection
 from remembrancer.application.entry_index import index_id
+from remembrancer.application.ports import IndexState
 from remembrancer.contracts.embedder import HashingEmbedder
 from remembrancer.domain.errors import StoreUnavailableError
 from remembrancer.domain.identity import EntryId
@@ -102,7 +103,9 @@ def test_in_the_end_the_index_holds_what_the_vault_does(
         house.way.open()
         house.memory.project()
         house.memory.finish_erasure()
-        house.memory.drop_retired_indexes()
+        for one in house.store.indexes.all():
+            if one.state is not IndexState.ACTIVE:
+                house.store.indexes.drop(one)
 
         if ids:
             _assert_exact(house)
