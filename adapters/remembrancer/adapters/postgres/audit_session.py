@@ -2,8 +2,8 @@
 
 One transaction (REPEATABLE READ, READ ONLY) from opening to closing, so that everything is read in
 one state, also on a standby.  The server keeps what is read until it is fetched, a batch at a
-time.  Each statement stands behind a savepoint of its own: one that fails, because a table is
-damaged or may not be read, leaves the others readable.
+time.  A statement may fail, because a table is damaged or may not be read, and leaves the others
+readable: all stand behind a savepoint, which is moved behind each cursor that is opened.
 """
 
 from collections.abc import Generator, Iterator
@@ -31,6 +31,8 @@ ROWS_AT_ONCE: Final = 1_000
 """Rows that are in this process at a time: of the longest selections some 100 MB."""
 
 LOG: Final = "stored_events"
+
+_SAVEPOINT: Final = "SAVEPOINT audit"
 
 _SETTINGS: Final = {
     "search_path": f"{SCHEMA}, pg_temp",
@@ -91,12 +93,14 @@ class AuditSession:
             StoreUnavailableError: the connection was lost, or a standby needs the room.
         """
         self._permit(table)
-        name = f"audit_{next(self._numbers)}"
-        self._safely(f"DECLARE {name} NO SCROLL CURSOR FOR {statement}", values)
-        fetch, rows = f"FETCH FORWARD {ROWS_AT_ONCE} FROM {name}", [None] * ROWS_AT_ONCE
+        name = self._open_cursor(statement, values)
+        fetch = f"FETCH FORWARD {ROWS_AT_ONCE} FROM {name}"
+        is_more = True
         try:
-            while len(rows) == ROWS_AT_ONCE:
-                rows = self._safely(fetch)
+            while is_more:
+                with self._safely():
+                    rows = self._connection.execute(fetch, binary=True, prepare=False).fetchall()
+                is_more = len(rows) == ROWS_AT_ONCE
                 yield from rows
         finally:
             if self._is_sound():
@@ -105,11 +109,12 @@ class AuditSession:
     def look_up(self, table: str, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return the few rows that a statement finds in a table; raises as :meth:`rows`."""
         self._permit(table)
-        return self._safely(statement, values)
+        return self.ask(statement, values)
 
     def ask(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return what the server's own tables say; raises as :meth:`rows`."""
-        return self._safely(statement, values)
+        with self._safely():
+            return self._connection.execute(statement, values, binary=True).fetchall()
 
     # -- Inside ------------------------------------------------------------
 
@@ -119,6 +124,7 @@ class AuditSession:
         for name, value in _SETTINGS.items():
             connection.execute(_SET[0], (value, name))
         connection.execute(_SET[1], (f"{int(limits.lock_timeout_s * 1000)}ms",))
+        connection.execute(_SAVEPOINT)
         self.sight = look(connection)
         if not self.sight.has_schema:
             return  # Which is for :mod:`.audit_faults` to say.
@@ -132,29 +138,30 @@ class AuditSession:
             why = "hides rows of it" if seen.is_readable else "doesn't let this role read it"
             raise StoreForbiddenError(store=self.name, problem=f"table {table}: {why}")
 
-    def _safely(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+    def _open_cursor(self, statement: str, values: tuple[Any, ...]) -> str:
+        """Let the server begin to read; return the name under which it can be fetched."""
+        name = f"audit_{next(self._numbers)}"
+        declare = f"DECLARE {name} NO SCROLL CURSOR FOR {statement}"
+        with self._safely(), self._connection.pipeline():  # One round trip.
+            self._connection.execute(declare, values, prepare=False)
+            # A cursor ends with what it was opened behind, so that must be the transaction.
+            self._connection.execute(f"RELEASE {_SAVEPOINT}", prepare=False)
+            self._connection.execute(_SAVEPOINT, prepare=False)
+        return name
+
+    @contextmanager
+    def _safely(self) -> Generator[None]:
+        """Let a statement fail without those behind it."""
         with self._translated():
             try:
-                with self._connection.pipeline():  # One round trip.
-                    self._connection.execute("SAVEPOINT audit", prepare=False)
-                    cursor = self._connection.execute(
-                        statement, values, binary=True, prepare=None if values else False
-                    )
-                    self._connection.execute("RELEASE SAVEPOINT audit", prepare=False)
-                return cursor.fetchall() if cursor.description else []
+                yield
             except BaseException:
-                self._recover()
+                connection = self._connection
+                status = None if connection.closed else connection.info.transaction_status
+                if status is TransactionStatus.INERROR:
+                    with suppress(psycopg.Error):
+                        connection.execute(f"ROLLBACK TO {_SAVEPOINT}", prepare=False)
                 raise
-
-    def _recover(self) -> None:
-        """Go back to before the statement that failed."""
-        connection = self._connection
-        if connection.closed:
-            return
-        if connection.info.transaction_status is TransactionStatus.INERROR:
-            with suppress(psycopg.Error):
-                connection.execute("ROLLBACK TO SAVEPOINT audit", prepare=False)
-                connection.execute("RELEASE SAVEPOINT audit", prepare=False)
 
     def _is_sound(self) -> bool:
         connection = self._connection

@@ -57,9 +57,10 @@ _SPACES: Final = "SELECT number, embedding_tuple FROM vector_indexes ORDER BY nu
 _VECTORS: Final = "SELECT index_number, uuid_send(id), tenant, owner FROM vectors"
 _ERASED: Final = "SELECT uuid_send(entry_id), tenant FROM erased_entries"
 _SESSIONS: Final = "SELECT uuid_send(selection_id), tenant, owner, session FROM session_keys"
-_KEY: Final = "SELECT tenant, key FROM session_keys WHERE selection_id = %s"
-_ITEMS: Final = (
-    "SELECT items FROM session_items WHERE tenant = ANY(%s) AND selection_id = %s AND number = %s"
+_SESSION: Final = (
+    "SELECT k.key, i.items FROM session_keys AS k LEFT JOIN session_items AS i"
+    " ON i.tenant = k.tenant AND i.selection_id = k.selection_id AND i.number = %s"
+    " WHERE k.selection_id = %s"
 )
 
 
@@ -171,13 +172,12 @@ class PostgresAuditSource(AuditSource):
 
     @override
     def session(self, selection_id: bytes, *, number: int) -> tuple[bytes | None, bytes | None]:
-        selection = UUID(bytes=selection_id)
-        keys = self._session.look_up("session_keys", _KEY, (selection,))
-        if not keys:
-            return None, None  # Items stay no longer than their key.
-        tenants = [tenant for tenant, _ in keys]
-        items = self._session.look_up("session_items", _ITEMS, (tenants, selection, number))
-        return keys[0][1], items[0][0] if items else None
+        values = (number, UUID(bytes=selection_id))
+        # Items stay no longer than their key.
+        found: list[tuple[bytes, bytes | None]] = self._session.look_up(
+            "session_keys", _SESSION, values
+        )
+        return found[0] if found else (None, None)
 
     @override
     def changed_meanwhile(self) -> bool:
