@@ -181,6 +181,9 @@ class Deeds:
         told[entry_id] = max(version, told.get(entry_id, 0))
 
     def _any_entry(self, chance: random.Random) -> EntryId | None:
+        chosen = [id_ for ids in self._world.selections.values() for id_ in ids]
+        if chosen and chance.random() < 0.4:
+            return vocabulary.entry_id(chance.choice(chosen))
         return chance.choice(self._world.known) if self._world.known else None
 
     # -- Questions ---------------------------------------------------------
@@ -220,7 +223,10 @@ class Deeds:
         chance = undertaking.chance
         asked, prepared = self._world.asked, self._world.prepared
         if prepared and chance.random() < 0.5:
-            return chance.choice(prepared[-6:])
+            query, context = chance.choice(prepared[-6:])
+            if chance.random() < 0.2:  # It must not be found in another context.
+                context = context.model_copy(update={"task_digest": "t3"})
+            return query, context
         if asked and chance.random() < 0.5:
             return chance.choice(asked[-12:])
         tenant, owner = chance.choice(vocabulary.OWNERS)
@@ -243,7 +249,7 @@ class Deeds:
         chance = undertaking.chance
         session, stage = self._stage(chance)
         item = ContextItem(layer=0, id="rules", text=f"Rule {chance.randrange(3)}.", required=True)
-        budget = chance.choice((20, 80, 200, 800))
+        budget = chance.choice((20, 150, 800, 800))
         pack = self._tried(
             undertaking,
             lambda: host.memory.build_pack(

@@ -36,15 +36,15 @@ class Deed(StrEnum):
 
 
 WEIGHTS = {
-    Deed.PREPARE: 38,
-    Deed.REMEMBER: 12,
+    Deed.PREPARE: 36,
+    Deed.REMEMBER: 13,
     Deed.CORRECT: 7,
     Deed.ERASE: 3,
     Deed.ERASE_SESSION: 1,
     Deed.ERASE_OWNER: 0.5,
     Deed.RECALL: 10,
-    Deed.SELECT: 2,
-    Deed.BUILD: 5,
+    Deed.SELECT: 3,
+    Deed.BUILD: 8,
     Deed.REPLAY: 4,
     Deed.REINDEX: 1,
     Deed.RECONCILE: 3,
