@@ -57,10 +57,12 @@ _SPACES: Final = "SELECT number, embedding_tuple FROM vector_indexes ORDER BY nu
 _VECTORS: Final = "SELECT index_number, uuid_send(id), tenant, owner FROM vectors"
 _ERASED: Final = "SELECT uuid_send(entry_id), tenant FROM erased_entries"
 _SESSIONS: Final = "SELECT uuid_send(selection_id), tenant, owner, session FROM session_keys"
-_SESSION: Final = (
-    "SELECT k.key, i.items FROM session_keys AS k LEFT JOIN session_items AS i"
-    " ON i.tenant = k.tenant AND i.selection_id = k.selection_id AND i.number = %s"
-    " WHERE k.selection_id = %s"
+_ITEMS: Final = (
+    "SELECT uuid_send(wanted.id), wanted.number, k.key, i.items"
+    " FROM unnest(%s::uuid[], %s::bigint[]) AS wanted (id, number)"
+    " JOIN session_keys AS k ON k.selection_id = wanted.id"
+    " LEFT JOIN session_items AS i ON i.tenant = k.tenant AND i.selection_id = wanted.id"
+    " AND i.number = wanted.number"
 )
 
 
@@ -172,12 +174,21 @@ class PostgresAuditSource(AuditSource):
 
     @override
     def session(self, selection_id: bytes, *, number: int) -> tuple[bytes | None, bytes | None]:
-        values = (number, UUID(bytes=selection_id))
+        one = (selection_id, number)
+        return self.items([one])[one]
+
+    @override
+    def items(
+        self, wanted: Sequence[tuple[bytes, int]]
+    ) -> dict[tuple[bytes, int], tuple[bytes | None, bytes | None]]:
+        ids = [UUID(bytes=selection_id) for selection_id, _ in wanted]
+        numbers = [number for _, number in wanted]
         # Items stay no longer than their key.
-        found: list[tuple[bytes, bytes | None]] = self._session.look_up(
-            "session_keys", _SESSION, values
-        )
-        return found[0] if found else (None, None)
+        found: dict[tuple[bytes, int], tuple[bytes | None, bytes | None]]
+        found = {one: (None, None) for one in wanted}
+        for *one, key, items in self._session.look_up("session_keys", _ITEMS, (ids, numbers)):
+            found[one[0], one[1]] = key, items
+        return found
 
     @override
     def changed_meanwhile(self) -> bool:
