@@ -184,8 +184,8 @@ class PostgresAuditSource(AuditSource):
         ids = [UUID(bytes=selection_id) for selection_id, _ in wanted]
         numbers = [number for _, number in wanted]
         # Items stay no longer than their key.
-        found: dict[tuple[bytes, int], tuple[bytes | None, bytes | None]]
-        found = {one: (None, None) for one in wanted}
+        nothing: tuple[bytes | None, bytes | None] = (None, None)
+        found = dict.fromkeys(wanted, nothing)
         for *one, key, items in self._session.look_up("session_keys", _ITEMS, (ids, numbers)):
             found[one[0], one[1]] = key, items
         return found
