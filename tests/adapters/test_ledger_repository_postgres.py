@@ -24,6 +24,7 @@ from remembrancer.adapters.postgres.ledger_repository import (
     SNAPSHOT_EVERY,
     PostgresLedgerRepository,
 )
+from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.positions import LOCK_LAST
 from remembrancer.adapters.postgres.recorder import PostgresApplicationRecorder
 from remembrancer.adapters.postgres.transactions import PostgresTransactions
@@ -316,6 +317,29 @@ def test_a_snapshot_that_can_not_be_read_is_made_again(bench: LedgerBench, damag
     bench.afresh()
     bench.ana.admit(UUID(int=99), under=ROOMY)
     assert bench.mapper.read_events <= SNAPSHOT_EVERY
+
+
+def test_nothing_stays_prepared_behind_a_pooler() -> None:
+    """It gives each transaction another session."""
+    with ledger_bench(limits=Limits(connections=1, prepare_after=None)) as bench:
+        bench.ana.admit(FIRST_ID)
+        bench.ana.settle(FIRST_ID)
+
+        with bench.database.read(tenant="acme") as connection:
+            prepared = connection.execute("SELECT name FROM pg_prepared_statements").fetchall()
+
+    assert prepared == []
+
+
+def test_a_session_that_has_forgotten_what_was_prepared_is_told_again(bench: LedgerBench) -> None:
+    """As the driver lets it, after a transaction that was rolled back."""
+    bench.ana.admit(FIRST_ID)
+    with bench.database.read(tenant="acme") as connection:
+        connection.execute("DEALLOCATE ALL")
+
+    bench.ana.settle(FIRST_ID)
+
+    assert len(recorded(bench.log)) == 2
 
 
 @pytest.mark.parametrize("afresh", [False, True])

@@ -216,5 +216,5 @@ def test_an_auditor_reads_everybodys_receipts_and_decides_nothing(bench: LedgerB
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             auditor.execute(
                 "SELECT * FROM remembrancer.open_ledger('acme', 'ana', gen_random_uuid(), 0, NULL,"
-                " ARRAY['0', '0', '0'])"
+                " '0', '0', '0')"
             )

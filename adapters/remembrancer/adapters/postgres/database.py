@@ -16,6 +16,7 @@ from remembrancer.adapters.postgres import forking, start_check
 from remembrancer.adapters.postgres.acting import Acting
 from remembrancer.adapters.postgres.bell import Bell
 from remembrancer.adapters.postgres.connection import Connection, check_dsn
+from remembrancer.adapters.postgres.exchange import Call
 from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.positions import LOCK_LAST, last_settled
 from remembrancer.adapters.postgres.process_state import ProcessState
@@ -134,7 +135,7 @@ class Database(Acting):
         tenant: str | None = None,
         owner: str | None = None,
         pipelined: bool = False,
-        opening: Statement | None = None,
+        opening: Call | None = None,
     ) -> Generator[Connection]:
         """Begin a write transaction for an owner, or join this thread's.
 
@@ -161,10 +162,9 @@ class Database(Acting):
         with self._unforked(begun) as connection:
             yield connection
 
-    def finish_together(self) -> None:
-        """Send what this thread's write transaction still has to say with its commit."""
-        tx = self._writing()
-        tx.pipeline.enter_context(tx.connection.pipeline())
+    def finish_with(self, calls: list[Call]) -> None:
+        """Send these last statements of this thread's write transaction with its commit."""
+        self._writing().closing = calls
 
     @property
     def opening_row(self) -> tuple[Any, ...]:

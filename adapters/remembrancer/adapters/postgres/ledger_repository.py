@@ -21,8 +21,9 @@ from typing_extensions import override
 from remembrancer.adapters.postgres import spend_receipts
 from remembrancer.adapters.postgres.connection import Connection
 from remembrancer.adapters.postgres.database import Database
+from remembrancer.adapters.postgres.exchange import Call
 from remembrancer.adapters.postgres.known_ledgers import KnownLedger, KnownLedgers
-from remembrancer.adapters.postgres.statements import Statement, settings
+from remembrancer.adapters.postgres.statements import settings
 from remembrancer.application.ports.clock import Clock
 from remembrancer.application.ports.ledger_repository import (
     HeldLedger,
@@ -47,16 +48,15 @@ SNAPSHOT_EVERY = 16
 """Events from one snapshot to the next: about the most that loading reads behind one."""
 
 # Its sentences are in migrations/query_receipts/functions.sql.
-_OPEN = "SELECT * FROM remembrancer.open_ledger(%s, %s, %s, %s, %s, %s)"
+_OPEN = "SELECT * FROM remembrancer.open_ledger($1, $2, $3, $4, $5, $6, $7, $8)"
 _ALL_EVENTS = """
     SELECT originator_version, topic, state, predecessor_hash, event_hash FROM stored_events
     WHERE tenant = %s AND originator_id = %s ORDER BY originator_version
 """
-_KEEP_SNAPSHOT = """
-    INSERT INTO ledger_snapshots AS kept (tenant, owner, version, state) VALUES (%s, %s, %s, %s)
-    ON CONFLICT (tenant, owner) DO UPDATE
-    SET version = excluded.version, state = excluded.state
-"""
+_KEEP_SNAPSHOT = (
+    "INSERT INTO ledger_snapshots AS kept (tenant, owner, version, state) VALUES ($1, $2, $3, $4)"
+    " ON CONFLICT (tenant, owner) DO UPDATE SET version = excluded.version, state = excluded.state"
+)
 
 _Result = TypeVar("_Result")
 
@@ -78,7 +78,7 @@ class PostgresLedgerRepository(LedgerRepository):
         self._mapper = mapper
         self._clock = clock
         limits = settings(database.limits)[1]
-        self._settings = list(limits[1:])
+        self._settings = tuple(limits[1:])
         self._begin_anew()
 
     @override
@@ -139,13 +139,14 @@ class PostgresLedgerRepository(LedgerRepository):
 
     def _opening(
         self, known: KnownLedger | None, tenant: str, owner: str, about: UUID | None
-    ) -> Statement:
+    ) -> Call:
         """Return what locks and reads a ledger, and its time."""
         if known is not None:
             ledger_id, version = known.ledger.id, known.ledger.version
         else:
             ledger_id, version = ReservationLedger.create_id(tenant, owner), 0
-        return _OPEN, (tenant, owner, ledger_id, version, about, self._settings)
+        values = (tenant, owner, ledger_id, version, about, *self._settings)
+        return Call("remembrancer_open", _OPEN, values)
 
     def _desk(
         self,
@@ -205,12 +206,9 @@ class PostgresLedgerRepository(LedgerRepository):
 
     def _record(self, desk: "_Desk") -> None:
         """Send events, receipts and snapshot; the commit goes with them."""
-        ledger, connection = desk.ledger, desk.connection
+        ledger = desk.ledger
         facts = [one for one in ledger.pending_events if isinstance(one, LedgerEvent)]
-        new = {one.reservation_id for one in facts if isinstance(one, ReservationAdmitted)}
-        for one in {fact.reservation_id for fact in facts} - new:
-            desk.find(one)  # While an answer can still be waited for.
-        self._database.finish_together()
+        calls = list[Call]()
         for fact in facts:
             record = self._mapper.to_stored_event(fact)
             predecessor = desk.head
@@ -218,27 +216,22 @@ class PostgresLedgerRepository(LedgerRepository):
             is_new = isinstance(fact, ReservationAdmitted)
             after = fact.reservation_after(None if is_new else desk.find(fact.reservation_id))
             desk.seen[fact.reservation_id] = after
-            statement, values = spend_receipts.recording(fact, after)
-            connection.execute(
-                statement,
-                (
-                    ledger.tenant,
-                    ledger.owner,
-                    ledger.id,
-                    record.originator_version,
-                    record.topic,
-                    record.state,
-                    predecessor,
-                    desk.head,
-                    *values,
-                ),
+            event = (
+                ledger.tenant,
+                ledger.owner,
+                ledger.id,
+                record.originator_version,
+                record.topic,
+                record.state,
+                predecessor,
+                desk.head,
             )
+            calls.append(spend_receipts.recording(event, fact, after))
         ledger.collect_events()
         if ledger.version - desk.snapshot_version >= SNAPSHOT_EVERY:
-            state = ledger_snapshot(ledger)
-            connection.execute(
-                _KEEP_SNAPSHOT, (ledger.tenant, ledger.owner, ledger.version, state)
-            )
+            kept = (ledger.tenant, ledger.owner, ledger.version, ledger_snapshot(ledger))
+            calls.append(Call("remembrancer_keep", _KEEP_SNAPSHOT, kept))
+        self._database.finish_with(calls)
         if facts:
             self._database.after_commit(self._database.bell.ring)
         self._database.after_commit(partial(self._known.put, KnownLedger(ledger, desk.head)))

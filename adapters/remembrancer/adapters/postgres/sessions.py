@@ -6,9 +6,18 @@ from functools import partial
 from typing import Any
 
 import psycopg
+from psycopg.errors import InvalidSqlStatementName
 from psycopg.pq import PipelineStatus, TransactionStatus
 
 from remembrancer.adapters.postgres.connection import Connection, connect
+from remembrancer.adapters.postgres.exchange import (
+    BEGIN,
+    COMMIT,
+    ROLLBACK,
+    Call,
+    exchange,
+    row_of,
+)
 from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.outcome import Outcome, find_out
 from remembrancer.adapters.postgres.pool import Pool
@@ -40,6 +49,7 @@ class Sessions:
         """Open none yet."""
         self._limits = limits
         self._store = store
+        self._prepares = limits.prepare_after is not None
         self._connect = partial(connect, dsn, limits=limits, store=store)
         self.app = self._pool(self._connect)
         """Under row security."""
@@ -68,7 +78,7 @@ class Sessions:
         scope: Scope | None,
         alone: bool = False,
         pipelined: bool = False,
-        opening: Statement | None = None,
+        opening: Call | None = None,
     ) -> Generator[Transaction]:
         """Begin this thread's write transaction; commit it at the end, or roll it back.
 
@@ -83,10 +93,14 @@ class Sessions:
         if mine.app is not None or mine.snapshots:
             raise RuntimeError("a write transaction can't begin inside a snapshot")
         with translating(store=self._store):
-            statements = [BEGIN_WRITE, opening] if opening else self._opening(scope, alone=alone)
-            tx = self._begin(
-                self.app, statements, scope=scope, pipelined=pipelined, asking=opening or IDENTITY
-            )
+            if opening is not None:
+                called = partial(self._called, opening=opening, scope=scope)
+                tx = self._begin_by(self.app, called)
+            else:
+                statements = self._opening(scope, alone=alone)
+                tx = self._begin(
+                    self.app, statements, scope=scope, pipelined=pipelined, asking=IDENTITY
+                )
             mine.app = tx
             try:
                 yield tx
@@ -121,36 +135,72 @@ class Sessions:
         pipelined: bool = False,
         asking: Statement | None = None,
     ) -> Transaction:
-        began = partial(_began, pool=pool, scope=scope, pipelined=pipelined, asking=asking)
+        began = partial(
+            _began,
+            pool=pool,
+            statements=statements,
+            scope=scope,
+            pipelined=pipelined,
+            asking=asking,
+        )
+        return self._begin_by(pool, began)
+
+    @staticmethod
+    def _begin_by(pool: Pool, began: Callable[[Connection], Transaction]) -> Transaction:
         connection = pool.take()
         try:
             try:
-                return began(connection, statements=statements)
+                return began(connection)
             except psycopg.OperationalError:
                 if not connection.closed:
                     raise
             # It had died while it lay in the pool, and nothing has happened yet.
             pool.drop(connection)
             connection = pool.fresh()
-            return began(connection, statements=statements)
+            return began(connection)
         except BaseException:
             pool.drop(connection)
             pool.give_back(connection)
             raise
+
+    def _called(
+        self, connection: Connection, *, opening: Call, scope: Scope | None
+    ) -> Transaction:
+        """Begin by one call that does what the usual opening does."""
+        try:
+            answer = exchange(connection, [BEGIN, opening], prepare=self._prepares)
+        except InvalidSqlStatementName:
+            exchange(connection, [ROLLBACK], prepare=False)
+            answer = exchange(connection, [BEGIN, opening], prepare=self._prepares)
+        row = row_of(connection, answer)
+        return Transaction(
+            connection,
+            self.app,
+            writing=True,
+            scope=scope,
+            locked=set() if scope is None else {scope.owned},
+            identity=lambda: Identity(*row[:3]),
+            opening_row=lambda: row,
+        )
 
     def _commit(self, tx: Transaction) -> None:
         if tx.doom is not None:
             raise tx.doom
         identity = tx.identity() if tx.identity else None
         try:
-            cursor = tx.connection.execute("COMMIT")
-            tx.pipeline.close()
+            if tx.closing is None:
+                status = tx.connection.execute("COMMIT")
+                tx.pipeline.close()
+                said = status.statusmessage
+            else:
+                last = exchange(tx.connection, [*tx.closing, COMMIT], prepare=self._prepares)
+                said = (last.command_status or b"").decode()
         except psycopg.Error as error:
             if identity is None or not tx.connection.closed:
                 raise
             self._answer_for(identity, error)
             return
-        if cursor.statusmessage != "COMMIT":
+        if said != "COMMIT":
             # PostgreSQL answers ROLLBACK, and no error, after a statement that has failed.
             raise RuntimeError("a statement had failed in the transaction, and that was passed by")
 

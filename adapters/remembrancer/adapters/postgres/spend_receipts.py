@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from remembrancer.adapters.postgres.connection import Connection
+from remembrancer.adapters.postgres.exchange import Call
 from remembrancer.adapters.postgres.statements import Statement
 from remembrancer.application.ports.ledger_repository import SpendOfDay
 from remembrancer.domain.money import UtcDay
@@ -35,10 +36,12 @@ _FIND = """
 """
 # An event, and with it the row of its reservation; the first eight values are the event's.
 _ADMISSION = (
-    "SELECT remembrancer.record_admission(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
-    " %s, %s, %s, %s, %s, %s)"
+    "SELECT remembrancer.record_admission($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,"
+    " $14, $15, $16, $17, $18, $19, $20)"
 )
-_CHANGE = "SELECT remembrancer.record_change(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+_CHANGE = (
+    "SELECT remembrancer.record_change($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+)
 _PENDING_QUERY = """
     SELECT reservation_id, (extract(epoch FROM deadline) * 1000000)::bigint FROM spend_receipts
     WHERE tenant = %s AND owner = %s AND state = 'pending' AND kind = 'query'
@@ -87,10 +90,11 @@ def reservation_of(row: tuple[Any, ...] | None, reservation_id: UUID) -> Reserva
     )
 
 
-def recording(fact: LedgerEvent, after: Reservation | None) -> Statement:
-    """Return what records an event, with its values behind those of the event itself.
+def recording(event: tuple[Any, ...], fact: LedgerEvent, after: Reservation | None) -> Call:
+    """Return what records an event and lets the row of its reservation follow.
 
     Args:
+        event: its row.
         fact: the event.
         after: what it made of its reservation.
     """
@@ -99,9 +103,10 @@ def recording(fact: LedgerEvent, after: Reservation | None) -> Statement:
     if not isinstance(fact, ReservationAdmitted):
         reason = after.unknown_reason and after.unknown_reason.value
         changed = (after.state.value, after.charged_quanta, after.usage_tokens, reason)
-        return _CHANGE, (after.reservation_id, *changed)
+        values = (*event, after.reservation_id, *changed)
+        return Call("remembrancer_change", _CHANGE, values)
     is_query = after.kind is ReservationKind.QUERY
-    return _ADMISSION, (
+    receipt = (
         after.reservation_id,
         after.request_digest,
         after.state.value,
@@ -115,6 +120,7 @@ def recording(fact: LedgerEvent, after: Reservation | None) -> Statement:
         after.kind.value if is_query else None,
         fact.deadline if is_query else None,
     )
+    return Call("remembrancer_admission", _ADMISSION, (*event, *receipt))
 
 
 def pending_query(connection: Connection, tenant: str, owner: str) -> tuple[UUID, datetime] | None:

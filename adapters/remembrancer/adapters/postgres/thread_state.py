@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from remembrancer.adapters.postgres.connection import Connection
+from remembrancer.adapters.postgres.exchange import Call
 from remembrancer.adapters.postgres.pool import Pool
 from remembrancer.adapters.postgres.scope import Scope
 
@@ -52,6 +53,8 @@ class Transaction:
     """The first error of a joined block."""
     calls: list[Callable[[], None]] = field(default_factory=list)
     """What to call after the commit."""
+    closing: list[Call] | None = None
+    """What is sent with the commit, if that is wanted."""
     pipeline: ExitStack = field(default_factory=ExitStack)
 
 

@@ -7,7 +7,9 @@ CREATE OR REPLACE FUNCTION open_ledger(
     _ledger_id uuid,
     _known_version bigint, -- of the copy at hand; 0 if there is none
     _about uuid, -- a reservation to be read as well; may be NULL
-    _settings text[], -- statement, lock and idle-in-transaction timeout
+    _statement_timeout text,
+    _lock_timeout text,
+    _idle_timeout text,
     OUT xid text,
     OUT backend integer,
     OUT timeline text,
@@ -35,9 +37,9 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM set_config('search_path', 'remembrancer, pg_temp', true),
-        set_config('statement_timeout', _settings[1], true),
-        set_config('lock_timeout', _settings[2], true),
-        set_config('idle_in_transaction_session_timeout', _settings[3], true),
+        set_config('statement_timeout', _statement_timeout, true),
+        set_config('lock_timeout', _lock_timeout, true),
+        set_config('idle_in_transaction_session_timeout', _idle_timeout, true),
         set_config('remembrancer.tenant', _tenant, true),
         set_config('remembrancer.owner', _owner, true),
         set_config('remembrancer.reach', '', true);
@@ -85,7 +87,7 @@ CREATE OR REPLACE FUNCTION record_admission(
     _tenant text, _owner text, _ledger_id uuid, _version bigint,
     _topic text, _state bytea, _predecessor_hash bytea, _event_hash bytea,
     _reservation_id uuid, _request_digest text, _receipt_state text, _day text,
-    _admitted_at timestamptz, _lease_s integer, _reserved_quanta bigint, _charged_quanta bigint,
+    _admitted_at timestamptz, _lease_s bigint, _reserved_quanta bigint, _charged_quanta bigint,
     _ceiling_quanta bigint, _ceiling_requests bigint,
     _kind text, _deadline timestamptz -- of queries only
 ) RETURNS void
@@ -99,7 +101,7 @@ BEGIN
         admitted_at, lease_s, reserved_quanta, charged_quanta, ceiling_quanta, ceiling_requests,
         ledger_id, admitted_version, kind, deadline)
     VALUES (_tenant, _owner, _reservation_id, _request_digest, _receipt_state, _day,
-        _admitted_at, _lease_s, _reserved_quanta, _charged_quanta, _ceiling_quanta,
+        _admitted_at, _lease_s::integer, _reserved_quanta, _charged_quanta, _ceiling_quanta,
         _ceiling_requests, _ledger_id, _version, _kind, _deadline);
 END $$;
 
