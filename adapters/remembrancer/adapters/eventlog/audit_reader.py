@@ -5,9 +5,10 @@ writes it back: what comes out as it went in is canonical.  Whatever it can't vo
 spelling of a float, anything that isn't as usual) the exact reader decides.
 """
 
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, Literal, get_type_hints
 from uuid import UUID
 
 from eventsourcing.domain import AggregateEvent
@@ -18,7 +19,6 @@ from remembrancer.application.audit.reading import ENTRIES, StateReader, hexadec
 from remembrancer.domain.stored_format import EVENTS
 
 _IDENTITY: Final = ("originator_id", "originator_version")
-_TYPES: Final = {UUID: "uuid_hex", datetime: "datetime_iso"}
 _TYPE_MARK: Final = b'"_type_"'
 _ALIKE_FROM, _ALIKE_TO = 1e-4, 1e16
 """Between these msgspec spells floats as Python does."""
@@ -36,24 +36,28 @@ class FastStateReader(StateReader):
         self._readers = {topic: structures.reader(event) for topic, event in EVENTS.items()}
 
     @override
+    def spell(self, value: Any) -> bytes:
+        return self._encode(value)
+
+    @override
     def read(self, topic: str, data: bytes) -> tuple[Any, str]:
-        decode, typed, has_entries = self._readers[topic]
+        decode, ids, times, has_entries = self._readers[topic]
         try:
             state = decode(data)
             if self._encode(state) != data:
                 return super().read(topic, data)
-            for name, kind in typed:
+            state.timestamp = utc_time(state.timestamp._data_)
+            for name in ids:
+                setattr(state, name, hexadecimal(getattr(state, name)._data_))
+            for name in times:
                 value = getattr(state, name)
-                if value is None:
-                    continue
-                if value._type_ != kind:
-                    return super().read(topic, data)
-                text = value._data_
-                setattr(state, name, hexadecimal(text) if kind == "uuid_hex" else utc_time(text))
-        except (ValueError, RecursionError):  # Among them msgspec's own.
+                if value is not None:
+                    setattr(state, name, utc_time(value._data_))
+        except (AttributeError, ValueError, RecursionError):  # Among them msgspec's own.
             return super().read(topic, data)
         if has_entries and not (
-            data.count(_TYPE_MARK) == len(typed) and all(map(_is_alike, state.entries))
+            data.count(_TYPE_MARK) == 1 + len(ids) + len(times)
+            and all(map(_is_alike, state.entries))
         ):
             return super().read(topic, data)
         return state, ""
@@ -66,9 +70,7 @@ class _Structures:
         import msgspec  # noqa: PLC0415 - as above
 
         self._msgspec = msgspec
-        self._typed = msgspec.defstruct(
-            "Typed", [("_data_", str), ("_type_", str)], forbid_unknown_fields=True, gc=False
-        )
+        self._typed = {UUID: self._made("uuid_hex"), datetime: self._made("datetime_iso")}
         self._entry = msgspec.defstruct(
             "Entry",
             [
@@ -85,25 +87,41 @@ class _Structures:
             gc=False,
         )
 
-    def reader(self, event: type[AggregateEvent]) -> tuple[Any, tuple[tuple[str, str], ...], bool]:
-        """Return how a state is decoded, which fields hold typed values, and if it has entries."""
+    def reader(
+        self, event: type[AggregateEvent]
+    ) -> tuple[Callable[[bytes], Any], list[str], list[str], bool]:
+        """Return how a state is decoded, its ids, its times but for the first, if it has entries.
+
+        Every event has a ``timestamp``.
+        """
         hints = get_type_hints(event)
         names = sorted(one.name for one in fields(event) if one.name not in _IDENTITY)
         made: list[Any] = []
-        typed: list[tuple[str, str]] = []
+        found: dict[type, list[str]] = {UUID: [], datetime: []}
         for name in names:
             hint = hints[name]
-            for kind, spelt in _TYPES.items():
+            for kind, structure in self._typed.items():
                 if hint in {kind, kind | None}:
-                    typed.append((name, spelt))
-                    hint = self._typed
+                    found[kind].append(name)
+                    hint = structure
             if name == ENTRIES:
                 hint = list[self._entry]  # type: ignore[name-defined]  # made above
             made.append((name, hint | None, None) if hasattr(event, name) else (name, hint))
         structure = self._msgspec.defstruct(
             event.__name__, made, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
         )
-        return self._msgspec.json.Decoder(structure).decode, tuple(typed), ENTRIES in names
+        found[datetime].remove("timestamp")
+        decode = self._msgspec.json.Decoder(structure).decode
+        return decode, found[UUID], found[datetime], ENTRIES in names
+
+    def _made(self, kind: str) -> Any:
+        """Return the structure of a typed value."""
+        return self._msgspec.defstruct(
+            "Typed",
+            [("_data_", str), ("_type_", Literal[kind])],
+            forbid_unknown_fields=True,
+            gc=False,
+        )
 
 
 def _is_alike(entry: Any) -> bool:

@@ -77,9 +77,12 @@ _VECTORS: Final = (
 _SESSIONS: Final = (
     "SELECT selection_id, tenant, owner, session FROM session_key WHERE selection_id IS NOT NULL"
 )
-_SESSION: Final = (
-    "SELECT (SELECT key FROM session_key WHERE selection_id = ?1),"
-    " (SELECT items FROM session_items WHERE selection_id = ?1 AND number = ?2)"
+_KEYS: Final = (
+    "SELECT selection_id, key FROM session_key WHERE selection_id IN (SELECT value FROM carray(?))"
+)
+_ITEMS: Final = (
+    "SELECT selection_id, number, items FROM session_items"
+    " WHERE selection_id IN (SELECT value FROM carray(?))"
 )
 
 _TABLES: Final = (
@@ -158,11 +161,11 @@ class SqliteAuditSource(AuditSource):
     def texts(self, wanted: Sequence[tuple[bytes, int]]) -> list[RawText]:
         # Current versions stand under their entry's id; only for others one has to be computed.
         asked = set(wanted)
-        found = self._texts_at(tuple(key for key, _ in asked), asked)
-        if len(found) < len(asked):
-            older = asked - {row[:2] for row in found}
-            found += self._texts_at(tuple(version_key(*key) for key in older), older)
-        return found
+        found = self._texts_at(tuple({key for key, _ in asked}))
+        older = asked - found.keys()
+        if older:
+            found |= self._texts_at(tuple(version_key(*key) for key in older))
+        return [found[key] for key in asked & found.keys()]
 
     @override
     def erased(self) -> Iterator[RawErased]:
@@ -215,12 +218,19 @@ class SqliteAuditSource(AuditSource):
 
     @override
     def session(self, selection_id: bytes, *, number: int) -> tuple[bytes | None, bytes | None]:
-        try:
-            [(key, items)] = self._connection.execute(_SESSION, (selection_id, number))
-        except apsw.Error:
-            with self._reading():
-                raise
-        return key, items
+        one = (selection_id, number)
+        return self.items([one])[one]
+
+    @override
+    def items(
+        self, wanted: Sequence[tuple[bytes, int]]
+    ) -> dict[tuple[bytes, int], tuple[bytes | None, bytes | None]]:
+        if not wanted:
+            return {}  # carray takes no empty array.
+        selections = (apsw.carray(tuple({selection_id for selection_id, _ in wanted})),)
+        keys: dict[bytes, bytes] = dict(self._rows(_KEYS, selections))
+        items = {row[:2]: row[2] for row in self._rows(_ITEMS, selections)}
+        return {one: (keys.get(one[0]), items.get(one)) for one in wanted}
 
     @override
     def changed_meanwhile(self) -> bool:
@@ -236,15 +246,12 @@ class SqliteAuditSource(AuditSource):
             problem = "holds what no release of ours has written"
             raise StoreCorruptError(store=self.name, problem=problem) from error
 
-    def _texts_at(self, places: tuple[bytes, ...], asked: set[tuple[bytes, int]]) -> list[RawText]:
+    def _texts_at(self, places: tuple[bytes, ...]) -> dict[tuple[bytes, int], RawText]:
         if not places:
-            return []  # carray takes no empty array.
-        try:  # Asked for each pack: a context manager would cost more than a look-up.
+            return {}  # carray takes no empty array.
+        with self._reading():
             rows: Any = self._connection.execute(_TEXTS, (apsw.carray(places),)).fetchall()
-        except (apsw.Error, UnicodeDecodeError):
-            with self._reading():
-                raise
-        return [row for row in rows if row[:2] in asked]
+        return {row[:2]: row for row in rows}
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
         with self._reading():

@@ -60,6 +60,7 @@ POSITIONS = Invariant(
 INVARIANTS: Final = (WHOLE, POSITIONS)
 
 HOLES_NAMED_MAX: Final = 100
+PACKS_PART: Final = "packs put together again"
 
 _Read = TypeVar("_Read")
 
@@ -138,13 +139,16 @@ class Audit:
         """Read log and vault once; after the first share, only for what concerns two streams."""
         is_first = share.number == 0
         findings = run.findings if is_first else Findings(run.findings.scope, is_mute=True)
-        packs = PackCheck(self._source) if is_first else None
+        packs = PackCheck(self._source, self._reader.spell) if is_first else None
         snapshots = SnapshotCheck(self._source) if is_first else None
         facts = Facts(share, packs=packs, snapshots=snapshots)
         walk = Walk(findings, facts, self._reader)
         if progress is not None:
             walk.on_progress = lambda done: progress(done, extent.events)
-        if self._part(run, "its log", lambda: walk.read(self._source.streams())) is None:
+        events = self._part(run, "its log", lambda: walk.read(self._source.streams()))
+        if packs is not None:
+            self._counted(run, PACKS_PART, packs.finish)
+        if events is None:
             run.notes.append(
                 "the log couldn't be read to its end: vault and projections weren't compared"
             )
@@ -285,7 +289,6 @@ def _position(run: _Run, expected: str, found: str) -> None:
 
 
 def _note_packs(run: _Run, counts: PackCounts) -> None:
-    run.counts["packs put together again"] = counts.recomputed
     for count, why in (
         (counts.erased, "parts of them were erased"),
         (counts.forbidden, "reading texts isn't permitted"),

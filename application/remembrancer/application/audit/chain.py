@@ -27,10 +27,10 @@ class Before:
 
     __slots__ = ("own", "position", "version")
 
-    def __init__(self) -> None:
-        self.own = GENESIS
-        self.version = 0
-        self.position = 0
+    def __init__(self, own: bytes = GENESIS, version: int = 0, position: int = 0) -> None:
+        self.own = own
+        self.version = version
+        self.position = position
 
 
 class Link(NamedTuple):

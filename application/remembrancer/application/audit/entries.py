@@ -6,7 +6,7 @@ from typing import Final
 from remembrancer.application.audit.facts import Facts, microseconds
 from remembrancer.application.audit.finding import Invariant, Place
 from remembrancer.application.audit.natural_key import dashed, entry_stream_key, version_key
-from remembrancer.application.audit.reading import State
+from remembrancer.application.audit.reading import State, is_digest
 from remembrancer.domain.entry import MemoryEntry, reason_code
 from remembrancer.domain.parsed import TEXT_BYTES_MAX
 from remembrancer.domain.sensitivity import Sensitivity
@@ -33,7 +33,6 @@ REMEMBERED: Final = MemoryEntry.EntryRemembered.TOPIC
 CORRECTED: Final = MemoryEntry.EntryCorrected.TOPIC
 ERASED: Final = MemoryEntry.EntryErased.TOPIC
 
-_DIGEST_DIGITS, _HEXADECIMAL = 64, "0123456789abcdef"
 _SENSITIVITIES = frozenset(level.value for level in Sensitivity)
 
 
@@ -108,8 +107,7 @@ class EntryRules:
         place = self._place
         digest, length = state.digest, state.length
         if (
-            len(digest) != _DIGEST_DIGITS
-            or digest.strip(_HEXADECIMAL)
+            not is_digest(digest)
             or not 1 <= length <= TEXT_BYTES_MAX
             or state.sensitivity not in _SENSITIVITIES
         ):

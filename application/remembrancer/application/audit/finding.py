@@ -95,6 +95,18 @@ class Place:
     tenant: str | None = None
     owner: str | None = None
 
+    def copy(self) -> "Place":
+        """Return this place, to report it when the reading is elsewhere."""
+        return Place(
+            self.findings,
+            self.stream,
+            self.position,
+            self.version,
+            self.at,
+            self.tenant,
+            self.owner,
+        )
+
     def report(
         self, invariant: Invariant, expected: str, found: str, *, version: int | None = None
     ) -> None:

@@ -10,6 +10,8 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from struct import Struct
+from typing import Final
 
 FACTS_MAX = 2_000_000
 """Facts kept at once, on both sides together: some 48 MB."""
@@ -24,6 +26,8 @@ Offer = tuple[int, int]
 
 _PARTS = 256
 _WIDTH = 3
+_SPELT: Final = Struct("qqq").pack
+"""A fact's three numbers; bytes are added to bytes twice as fast as numbers to an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +58,33 @@ class Joined:
 
     def __init__(self, share: Share, *, once: bool) -> None:
         """With ``once``, being wanted twice is wrong as well."""
-        self._share = share
+        self._share, self._of = share.number, share.of
         self._once = once
-        self._offered = [array("q") for _ in range(_PARTS)]
-        self._wanted = [array("q") for _ in range(_PARTS)]
+        self._offered = [bytearray() for _ in range(_PARTS)]
+        self._wanted = [bytearray() for _ in range(_PARTS)]
         self._wanted_since_thinned = 0
 
     def offer(self, fact: Fact, began: int, done: int) -> None:
         """A fact that may be wanted."""
         number = hash(fact)
-        if (number >> 8) % self._share.of == self._share.number:
-            self._offered[number & (_PARTS - 1)].extend((number, began, done))
+        if (number >> 8) % self._of == self._share:
+            self._offered[number & (_PARTS - 1)] += _SPELT(number, began, done)
 
     def want(self, fact: Fact, began: int, at: int) -> None:
         """A fact that must have been offered: begun after ``began``, done before ``at``."""
         number = hash(fact)
-        if (number >> 8) % self._share.of == self._share.number:
-            self._wanted[number & (_PARTS - 1)].extend((number, began, at))
+        if (number >> 8) % self._of == self._share:
+            self._wanted[number & (_PARTS - 1)] += _SPELT(number, began, at)
             self._wanted_since_thinned += 1
             if self._wanted_since_thinned > FACTS_MAX // 2 and not self._once:
                 self._thin_out()
 
     def want_all(self, facts: Sequence[Fact], began: int, at: int) -> None:
         """As :meth:`want`, for each of ``facts``."""
-        number, of = self._share.number, self._share.of
-        wanted = self._wanted
-        for hashed in map(hash, facts):
-            if (hashed >> 8) % of == number:
-                wanted[hashed & (_PARTS - 1)].extend((hashed, began, at))
+        share, of, wanted = self._share, self._of, self._wanted
+        for number in map(hash, facts):
+            if (number >> 8) % of == share:
+                wanted[number & (_PARTS - 1)] += _SPELT(number, began, at)
         self._wanted_since_thinned += len(facts)
         if self._wanted_since_thinned > FACTS_MAX // 2 and not self._once:
             self._thin_out()
@@ -99,7 +102,7 @@ class Joined:
                 if offer is None or offer[1] >= at or offer[0] <= began:
                     unmet[number] = offer
             if self._once:
-                numbers = wanted[0::_WIDTH]
+                numbers = array("q", bytes(wanted))[0::_WIDTH]
                 unmet |= {one: facts.get(one) for one, n in Counter(numbers).items() if n > 1}
         return unmet
 
@@ -110,8 +113,8 @@ class Joined:
             for number, began, at in _triples(wanted):
                 key = (number, began)
                 earliest[key] = min(at, earliest.get(key, at))
-            self._wanted[place] = array(
-                "q", (part for key, at in earliest.items() for part in (*key, at))
+            self._wanted[place] = bytearray(
+                b"".join(_SPELT(*key, at) for key, at in earliest.items())
             )
         self._wanted_since_thinned = 0
 
@@ -125,6 +128,6 @@ def problem_of(offer: Offer | None, began: int, at: int) -> str:
     return EARLIER if offer[0] <= began else ""
 
 
-def _triples(facts: "array[int]") -> list[tuple[int, int, int]]:
-    parts = iter(facts)
+def _triples(facts: bytearray) -> list[tuple[int, int, int]]:
+    parts = iter(array("q", bytes(facts)))
     return list(zip(parts, parts, parts, strict=True))

@@ -1,27 +1,18 @@
-"""Packs, put together again from log and vault (seed L3; design 4.1)."""
+"""Packs, put together again from log and vault (seed L3; design 4.1), some at a time."""
 
 import hmac
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from remembrancer.application.audit.finding import Invariant, Place
-from remembrancer.application.audit.natural_key import dashed
+from remembrancer.application.audit.pack_digests import Spell, exact_digest, quick_digest
 from remembrancer.application.audit.reading import State
 from remembrancer.application.build_pack import items_digest
 from remembrancer.application.ports.audit_source import AuditSource, RawText
-from remembrancer.application.quote import source_of
-from remembrancer.domain.context_pack import (
-    FORMAT_VERSION,
-    ContextItem,
-    Quotation,
-    pack_digest,
-    reassemble,
-)
-from remembrancer.domain.errors import RefusedError, StoreCorruptError, StoreForbiddenError
-from remembrancer.domain.fences import Provenance
-from remembrancer.domain.l3_selection import Selection
-from remembrancer.domain.recall import RecallKind, RecallMode
+from remembrancer.domain.canonical_json import canonical_json
+from remembrancer.domain.context_pack import FORMAT_VERSION
+from remembrancer.domain.errors import StoreCorruptError, StoreForbiddenError
 
 PACK = Invariant(
     name="pack-recomputes",
@@ -31,7 +22,13 @@ PACK = Invariant(
 )
 INVARIANTS: Final = (PACK,)
 
+PACKS_AT_ONCE: Final = 64
+"""Packs that are looked up together: a look-up costs as much as three texts do."""
+TOKENS_AT_ONCE: Final = 250_000
+"""Tokens of such packs together: about a megabyte of text, however long one is."""
+
 _NO_ITEMS: Final = b"[]"
+_IMPOSSIBLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(slots=True)
@@ -44,108 +41,105 @@ class PackCounts:
     unknown_format: int = 0
 
 
+class _Waiting(NamedTuple):
+    """A pack to be looked up."""
+
+    place: Place
+    selection: State
+    pack: State
+    quoted: list[Any]
+    """Of the selected entries those in the pack."""
+    wanted: list[tuple[bytes, int]]
+    """Their versions, as the vault knows them."""
+    number: tuple[bytes, int]
+    """Of which selection, and which pack of it."""
+
+
 class PackCheck:
     """Puts packs together as a replay does, but for permission: the auditor shows no text."""
 
-    def __init__(self, source: AuditSource) -> None:
+    def __init__(self, source: AuditSource, spell: Spell = canonical_json) -> None:
         self._source = source
+        self._spell = spell
         self.counts = PackCounts()
+        self._waiting: list[_Waiting] = []
+        self._tokens = 0
 
     def __call__(self, place: Place, selection: State, pack: State) -> None:
-        """Check one pack of ``selection``; both are states that were read from the log."""
+        """Check one pack of ``selection``, now or soon; both were read from the log."""
         if pack.format_version != FORMAT_VERSION:
             self.counts.unknown_format += 1
             return
-        try:
-            self._check(place, selection, pack)
-        except StoreForbiddenError:
-            self.counts.forbidden += 1
-        except StoreCorruptError:
-            place.report(PACK, "readable originals and items", "damaged ones")
-
-    def _check(self, place: Place, selection: State, pack: State) -> None:
         shown = set(pack.included)
         quoted = [one for one in selection.entries if one.entry_id in shown]
         wanted = [(bytes.fromhex(one.entry_id.replace("-", "")), one.version) for one in quoted]
-        found = {row[:2]: row for row in self._source.texts(wanted)} if wanted else {}
-        items = self._items(place, pack, none_included=len(quoted) == len(pack.included))
-        if items is None or len(found) < len(wanted):
+        number = (place.stream, pack.number)
+        self._waiting.append(_Waiting(place.copy(), selection, pack, quoted, wanted, number))
+        self._tokens += pack.tokens
+        if len(self._waiting) >= PACKS_AT_ONCE or self._tokens >= TOKENS_AT_ONCE:
+            self.finish()
+
+    def finish(self) -> int:
+        """Check the packs that still wait; return how many were put together again so far."""
+        waiting, self._waiting, self._tokens = self._waiting, [], 0
+        self._look_up(waiting)
+        return self.counts.recomputed
+
+    def _look_up(self, waiting: Sequence[_Waiting]) -> None:
+        wanted = {key for one in waiting for key in one.wanted}
+        try:
+            texts = {row[:2]: row for row in self._source.texts([*wanted])} if wanted else {}
+            items = self._source.items([one.number for one in waiting]) if waiting else {}
+        except (StoreForbiddenError, StoreCorruptError) as error:
+            if len(waiting) > 1:
+                for one in waiting:
+                    self._look_up([one])
+            elif isinstance(error, StoreForbiddenError):
+                self.counts.forbidden += 1
+            else:
+                waiting[0].place.report(PACK, "readable originals and items", "damaged ones")
+            return
+        for one in waiting:
+            try:
+                self._check(one, texts, *items[one.number])
+            except _IMPOSSIBLE:
+                one.place.report(PACK, "originals and items as we write them", "others")
+
+    def _check(
+        self,
+        one: _Waiting,
+        found: dict[tuple[bytes, int], RawText],
+        key: bytes | None,
+        items: bytes | None,
+    ) -> None:
+        place, pack = one.place, one.pack
+        if items is None or key is None:
+            if len(one.quoted) != len(pack.included):
+                self.counts.erased += 1
+                return
+            items = _NO_ITEMS
+        elif not hmac.compare_digest(items_digest(key, items), pack.items_digest):
+            place.report(PACK, "the host's items of the recorded digest", "others")
             self.counts.erased += 1
             return
-        texts = [found[key] for key in wanted]
+        texts = [found[version] for version in one.wanted if version in found]
+        if len(texts) < len(one.wanted):
+            self.counts.erased += 1
+            return
         # That each text is that of its digest is proved once, where the vault is read.
-        if any(row[5].hex() != one.digest for row, one in zip(texts, quoted, strict=True)):
+        if [row[5].hex() for row in texts] != [selected.digest for selected in one.quoted]:
             place.report(PACK, "the texts that were selected", "another text")
             return
         self.counts.recomputed += 1
-        digest = _recomputed(selection, pack, items, texts)
-        if digest != pack.digest:
-            place.report(PACK, str(pack.digest), digest)
+        if not self._is_confirmed(one, items, texts):
+            digest = exact_digest(one.selection, pack, items, texts)
+            if digest != pack.digest:
+                place.report(PACK, str(pack.digest), digest)
 
-    def _items(self, place: Place, pack: State, *, none_included: bool) -> bytes | None:
-        key, items = self._source.session(place.stream, number=pack.number)
-        if items is None or key is None:
-            return _NO_ITEMS if none_included else None
-        if not hmac.compare_digest(items_digest(key, items), pack.items_digest):
-            place.report(PACK, "the host's items of the recorded digest", "others")
-            return None
-        return items
-
-
-def _recomputed(selection: State, pack: State, items: bytes, texts: list[RawText]) -> str:
-    """Return the digest of the pack's text, put together anew."""
-    try:
-        given: list[Any] = json.loads(items)
-        text = reassemble(
-            [ContextItem.parse(one) for one in given],
-            list(map(_quotation, texts)),
-            label=pack.label,
-            included=pack.included,
-        )
-    except (AttributeError, RefusedError, TypeError, ValueError):
-        return "no digest: originals or items can't be read"
-    return pack_digest(
-        selection=_selection(selection),
-        text=text,
-        included=pack.included,
-        omitted=pack.omitted,
-        token_budget=pack.token_budget,
-        tokens=pack.tokens,
-        token_counter=pack.token_counter,
-    )
-
-
-def _quotation(row: RawText) -> Quotation:
-    entry_id, version, scope, kind, sensitivity, _, metadata, text = row
-    return Quotation(
-        provenance=Provenance(
-            entry_id=dashed(entry_id.hex()),
-            version=version,
-            scope=scope,
-            kind=kind,
-            sensitivity=sensitivity,
-            source=source_of(json.loads(metadata)),
-        ),
-        text=text,
-    )
-
-
-def _selection(state: State) -> Selection:
-    """Return as much of a selection as a pack's digest is made of."""
-    return Selection(
-        tenant=state.tenant,
-        owner=state.owner,
-        principal=state.principal,
-        session=state.session,
-        stage=state.stage,
-        kind=RecallKind.DELIBERATE,
-        entries=(),
-        mode=RecallMode.LISTED,
-        mode_reason="",
-        left_out=(),
-        left_out_count=0,
-        limit=0,
-        filter={},
-        embedding_tuple=None,
-        sealed_query_vector=None,
-    )
+    def _is_confirmed(self, one: _Waiting, items: bytes, texts: list[RawText]) -> bool:
+        """Say whether the quick way comes to the recorded digest; if not, that says nothing."""
+        try:
+            digest = quick_digest(one.selection, one.pack, items, texts, spell=self._spell)
+        except _IMPOSSIBLE:
+            return False
+        return bool(digest == one.pack.digest)

@@ -39,6 +39,7 @@ RECONCILIATION: Final = ReservationLedger.ReservationReconciled.TOPIC
 _INDEXING, _QUERY = ReservationKind.INDEXING.value, ReservationKind.QUERY.value
 _PENDING = ReservationState.PENDING.value
 _REASONS = frozenset(reason.value for reason in UnknownReason)
+_SECOND_US = 1_000_000
 _EXPIRED = UnknownReason.EXPIRED.value
 
 
@@ -183,9 +184,11 @@ class LedgerRules:
             self._day, before = day, self._day
             self._forget(before)
         who = f"{self._who}\x1f{reservation}"
+        admitted_us = microseconds(at)
+        expires_us = admitted_us + state.lease_s * _SECOND_US
         self._facts.admissions.expect(
-            f"{who}\x1f{kind}\x1f{state.request_digest}\x1f{day}\x1f{microseconds(at)}"
-            f"\x1f{microseconds(expires_at)}\x1f{reserved}\x1f{place.version}"
+            f"{who}\x1f{kind}\x1f{state.request_digest}\x1f{day}\x1f{admitted_us}"
+            f"\x1f{expires_us}\x1f{reserved}\x1f{place.version}"
             f"\x1f{state.ceiling_quanta}\x1f{state.ceiling_requests}"
         )
         self._facts.outcomes.expect(f"{who}\x1f{_PENDING}\x1f{reserved}\x1fNone")

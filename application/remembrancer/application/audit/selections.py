@@ -1,12 +1,11 @@
 """Rules of one stage's selection and packs (seed L3; design 4.1), as far as the log tells."""
 
-import re
 from typing import Any, Final
 
 from remembrancer.application.audit.facts import Facts
 from remembrancer.application.audit.finding import Invariant, Place
 from remembrancer.application.audit.natural_key import stream_key
-from remembrancer.application.audit.reading import State
+from remembrancer.application.audit.reading import State, is_digest
 from remembrancer.domain.l3_selection import LEFT_OUT_MAX, L3Selection
 from remembrancer.domain.recall import LeftOutReason, RecallKind, RecallMode
 
@@ -49,7 +48,6 @@ _MODES = frozenset(mode.value for mode in RecallMode)
 _LEFT_OUT = frozenset(reason.value for reason in LeftOutReason)
 _OMITTED = frozenset({*_LEFT_OUT, "altered"})
 """What a pack may say: also that a text wasn't the one that had been committed."""
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class SelectionRules:
@@ -129,7 +127,7 @@ class SelectionRules:
         if not 0 <= state.tokens <= state.token_budget:
             place.report(BUDGET, f"at most {state.token_budget} tokens", str(state.tokens))
         digest = state.digest
-        if _DIGEST.fullmatch(digest) is None or digest == self._last_digest:
+        if not is_digest(digest) or digest == self._last_digest:
             place.report(BUDGET, "a digest other than the last pack's", "the same, or none")
         self._last_digest = digest
         self._check_included(state.included, state.omitted)
@@ -137,6 +135,21 @@ class SelectionRules:
             self._facts.packs(place, self.selection, state)
 
     def _check_included(self, included: list[str], omitted: list[list[str]]) -> None:
+        left = dict(omitted)
+        is_once = len(left) == len(omitted) and len({*left, *included}) == len(left) + len(
+            included
+        )
+        rest = [one for one in self._ids if one not in left]
+        if (
+            is_once
+            and included[len(included) - len(rest) :] == rest
+            and _OMITTED.issuperset(left.values())
+        ):
+            return
+        self._report_included(included, omitted)
+
+    def _report_included(self, included: list[str], omitted: list[list[str]]) -> None:
+        """Say what is wrong with a pack of which something is."""
         place, selected = self._place, set(self._ids)
         quoted = [one for one in included if one in selected]
         shown = set(quoted)

@@ -35,6 +35,7 @@ from remembrancer.application.audit.selections import (
 from remembrancer.application.ports.audit_source import RawEvent
 from remembrancer.domain.cache_context import CacheContext
 from remembrancer.domain.entry import MemoryEntry
+from remembrancer.domain.hash_chain import GENESIS
 from remembrancer.domain.l3_selection import L3Selection
 
 KNOWN_EVENTS = Invariant(
@@ -87,6 +88,8 @@ _KINDS: Final[dict[str, Callable[[Place, Facts], Rules]]] = {
     **dict.fromkeys((BOUND, PREPARED, REPLACED, WITHDRAWN), CacheRules),
 }
 """Whose rules an event is judged by."""
+_HASHED: Final = {topic: topic.encode() + b"\0" for topic in _KINDS}
+"""How a known topic begins what is hashed."""
 _AGGREGATES: Final = {
     REMEMBERED: MemoryEntry.TOPIC,
     ENTRIES_SELECTED: L3Selection.TOPIC,
@@ -117,32 +120,35 @@ class Walk:
 
     def read(self, events: Iterable[RawEvent]) -> int:
         """Read all of ``events`` and return how many there were; what they raise passes."""
-        place = self.place
-        before = Before()
+        place, count = self.place, self.events
         key_before: bytes | None = None
+        version_before, position_before, own_before = 0, 0, GENESIS
         for event in events:
             position, key, version, topic, state, predecessor, own = event
             if key != key_before:
                 self._next_stream(key)
-                key_before, before = key, Before()
+                key_before, version_before, position_before, own_before = key, 0, 0, GENESIS
             place.position, place.version = position, version
             try:
-                digest = sha256(b"".join((predecessor, topic.encode(), b"\0", state))).digest()
+                hashed = _HASHED.get(topic) or topic.encode() + b"\0"
+                digest = sha256(b"".join((predecessor, hashed, state))).digest()
             except (AttributeError, TypeError):
                 digest = b""
             if (
                 digest != own
-                or predecessor != before.own
-                or version != before.version + 1
-                or position <= before.position
+                or predecessor != own_before
+                or version != version_before + 1
+                or position <= position_before
             ):
+                before = Before(own_before, version_before, position_before)
                 report_broken(place, before, event, digest)
-            before.own, before.version, before.position = own, version, position
-            self.events += 1
-            if not self.events % _PROGRESS_EVERY:
-                self.on_progress(self.events)
+            own_before, version_before, position_before = own, version, position
+            count += 1
+            if not count % _PROGRESS_EVERY:
+                self.on_progress(count)
             if self._is_followed:
                 self._judge(topic, state)
+        self.events = count
         self._next_stream(None)
         self.on_progress(self.events)
         return self.events

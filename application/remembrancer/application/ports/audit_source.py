@@ -159,6 +159,12 @@ class AuditSource(Protocol):
         """Return a selection's key and the host's items of a pack; None for what was erased."""
         ...
 
+    def items(
+        self, wanted: Sequence[tuple[bytes, int]]
+    ) -> dict[tuple[bytes, int], tuple[bytes | None, bytes | None]]:
+        """Return :meth:`session` of each of these selections' packs; a store may ask for all."""
+        return {one: self.session(one[0], number=one[1]) for one in wanted}
+
     def changed_meanwhile(self) -> bool:
         """Say whether what was read may not have been one state: somebody wrote without a lock.
 

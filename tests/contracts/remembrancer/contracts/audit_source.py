@@ -231,6 +231,13 @@ class AuditSourceContract(ABC):
             assert source.session(STAGE.bytes, number=1) == (KEY, b"[]")
             assert source.session(STAGE.bytes, number=2) == (KEY, None)
             assert source.session(UUID(int=78).bytes, number=1) == (None, None)
+            asked = [(STAGE.bytes, 1), (STAGE.bytes, 2), (UUID(int=78).bytes, 1)]
+            assert source.items(asked) == {
+                asked[0]: (KEY, b"[]"),
+                asked[1]: (KEY, None),
+                asked[2]: (None, None),
+            }
+            assert source.items([]) == {}
 
     # -- Projections -------------------------------------------------------
 
