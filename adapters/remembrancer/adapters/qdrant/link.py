@@ -159,7 +159,7 @@ class QdrantLink:
     def _remote_client(self) -> "QdrantClient":
         from qdrant_client import QdrantClient  # noqa: PLC0415  # 2.4 s
 
-        from remembrancer.adapters.qdrant.transport import DeadlineTransport  # noqa: PLC0415
+        from remembrancer.adapters.qdrant.transport import DeadlineTransport  # noqa: PLC0415  # as above
 
         options = self.options
         key = options.api_key()

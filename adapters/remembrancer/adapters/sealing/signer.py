@@ -41,7 +41,7 @@ class Ed25519SignatureCheck(SignatureCheck):
     @override
     def is_genuine(self, message: bytes, *, signature: bytes, public_key: bytes) -> bool:
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415  # as above
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415  # as above
             Ed25519PublicKey,
         )
 
@@ -71,7 +71,7 @@ def private_pem(key: bytes) -> bytes:
 def public_pem(public_key: bytes) -> bytes:
     """Return a public key as a file holds it."""
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415  # as above
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415  # as above
         Ed25519PublicKey,
     )
 
@@ -87,8 +87,8 @@ def private_key_of(pem: bytes) -> bytes:
         InvalidInputError: it isn't an Ed25519 private key in PEM, or it needs a password.
     """
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  # as above
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415  # as above
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415  # as above
         Ed25519PrivateKey,
     )
 
@@ -108,8 +108,8 @@ def public_key_of(pem: bytes) -> bytes:
         InvalidInputError: it isn't an Ed25519 public key in PEM.
     """
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  # as above
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415  # as above
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415  # as above
         Ed25519PublicKey,
     )
 
@@ -124,7 +124,7 @@ def public_key_of(pem: bytes) -> bytes:
 
 def _private(key: bytes) -> "Ed25519PrivateKey":
     # Some 30 ms to import, and few processes sign anything.
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415  # as above
         Ed25519PrivateKey,
     )
 
