@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 import apsw
+from eventsourcing.domain import Aggregate, AggregateEvent
 from tests.benchmarks.corpus import SCOPES, SENSITIVITIES, TENANT, Corpus
 
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
@@ -22,7 +23,6 @@ from remembrancer.adapters.sqlite.session_vault import SqliteSessionVault
 from remembrancer.adapters.sqlite.sparse_index import SqliteSparseIndex
 from remembrancer.application.build_pack import items_as_json, items_digest
 from remembrancer.application.entry_index import index_id, labels
-from remembrancer.application.load import append
 from remembrancer.application.ports import Original, SparseDocument
 from remembrancer.application.quote import quotation_of
 from remembrancer.domain.cache_context import CacheContext
@@ -42,8 +42,10 @@ from remembrancer.domain.reservation_event import LedgerEvent
 from remembrancer.domain.reservation_ledger import ReservationLedger
 
 OWNERS = 200
-ROUND_EVENTS = 500
-"""About the events of one round, which is one transaction."""
+ROUNDS = 10
+"""Rounds of one transaction; about 500 events each."""
+CACHE_KIB = 256 * 1024
+"""What is written lies all over the file."""
 QUOTED = 4
 """Entries of a pack."""
 _SECOND = timedelta(seconds=1)
@@ -73,18 +75,28 @@ class AuditedLog:
         self._ledgers = [ReservationLedger.unused(TENANT, f"owner{n}") for n in range(OWNERS)]
         self._at = datetime(2030, 1, 1, tzinfo=UTC)
         self._numbers = itertools.count(1)
-        self._kept: list[Original] = []
+        self._kept: list[tuple[Original, MemoryEntry]] = []
+        self._events: list[AggregateEvent] = []
+        """Of the round, not yet written: one writing for all takes half the time."""
         self._contexts: dict[str, CacheContext] = {}
 
     def write(self, events: int) -> None:
         """Write about so many events, and no fewer."""
         while self._log.position() < events:
             with self._database.write() as connection:
-                self._remember(150)
-                self._correct(45)
-                self._erase(10)
-                self._spend(connection, 65)
-                self._assemble(55)
+                connection.pragma("cache_size", -CACHE_KIB)
+                for _ in range(ROUNDS):
+                    self._remember(150)
+                    self._correct(45)
+                    self._erase(10)
+                    self._spend(connection, 65)
+                    self._assemble(55)
+                    self._log.append(self._events)
+                    self._events.clear()
+
+    def _decided(self, aggregate: Aggregate) -> None:
+        """Take what an aggregate has decided, to be written with the round."""
+        self._events += aggregate.collect_events()  # type: ignore[arg-type]  # all ours are events
 
     def _uuid(self) -> UUID:
         return UUID(int=self._chance.getrandbits(128), version=4)
@@ -119,63 +131,51 @@ class AuditedLog:
         )
 
     def _remember(self, count: int) -> None:
-        originals = [self._original() for _ in range(count)]
-        append(
-            self._log,
-            *(
-                MemoryEntry.remember(
-                    one.header,
-                    digest=one.digest,
-                    length=len(one.text.encode()),
-                    at=one.recorded_at,
-                )
-                for one in originals
-            ),
-        )
-        self._vault.keep(originals)
-        self._index(*originals)
-        self._kept = [*self._kept[-20_000:], *originals]
+        made = []
+        for one in [self._original() for _ in range(count)]:
+            entry = MemoryEntry.remember(
+                one.header, digest=one.digest, length=len(one.text.encode()), at=one.recorded_at
+            )
+            self._decided(entry)
+            made.append((one, entry))
+        self._vault.keep([one for one, _ in made])
+        self._index([one for one, _ in made])
+        self._kept = [*self._kept[-20_000:], *made]
 
     def _correct(self, count: int) -> None:
+        new: list[Original] = []
+        superseded: list[tuple[EntryId, int]] = []
         for place in self._chance.sample(range(len(self._kept)), count):
-            old = self._kept[place]
-            new = self._original(owner=old.owner, entry_id=old.entry_id, version=old.version + 1)
-            entry = self._loaded(old.entry_id)
+            old, entry = self._kept[place]
+            one = self._original(owner=old.owner, entry_id=old.entry_id, version=old.version + 1)
             entry.correct(
-                new.header,
-                digest=new.digest,
-                length=len(new.text.encode()),
+                one.header,
+                digest=one.digest,
+                length=len(one.text.encode()),
                 reason="outdated",
-                at=new.recorded_at,
+                at=one.recorded_at,
             )
-            append(self._log, entry)
-            self._vault.keep([new])
-            [superseded] = self._vault.versions([(old.entry_id, old.version)]).values()
-            self._index(superseded, new)
-            self._kept[place] = new
+            self._decided(entry)
+            new.append(one)
+            superseded.append((old.entry_id, old.version))
+            self._kept[place] = (one, entry)
+        self._vault.keep(new)
+        self._index([*self._vault.versions(superseded).values(), *new])
 
     def _erase(self, count: int) -> None:
         for place in sorted(self._chance.sample(range(len(self._kept)), count), reverse=True):
-            one = self._kept.pop(place)
-            entry = self._loaded(one.entry_id)
+            one, entry = self._kept.pop(place)
             entry.erase(reason="asked", at=self._now())
-            append(self._log, entry)
+            self._decided(entry)
             for version in self._vault.erase(one.entry_id):
                 self._sparse.delete(version_id(one.entry_id, version))
             self._sparse.delete(one.entry_id)
 
-    def _index(self, *originals: Original) -> None:
+    def _index(self, originals: list[Original]) -> None:
         # An audit reads what stands where, not the words: a few are enough.
         self._sparse.upsert_many(
             [SparseDocument(index_id(one), one.text[:20], labels(one)) for one in originals]
         )
-
-    def _loaded(self, entry_id: EntryId) -> MemoryEntry:
-        aggregate = None
-        for event in self._log.read(MemoryEntry.create_id(TENANT, entry_id)):
-            aggregate = event.mutate(aggregate)
-        assert isinstance(aggregate, MemoryEntry)
-        return aggregate
 
     def _spend(self, connection: apsw.Connection, count: int) -> None:
         for number in range(count):
@@ -199,14 +199,14 @@ class AuditedLog:
                 reservation, charged_quanta=7, usage_tokens=70, earlier=None, at=self._now()
             )
             facts = [fact for fact in ledger.pending_events if isinstance(fact, LedgerEvent)]
-            append(self._log, ledger)
+            self._decided(ledger)
             for fact in facts:
                 spend_receipts.record(connection, fact)
             if context is not None:
                 context.record_prepared(
                     context.generation, reservation_id=reservation, vectors=2, at=self._now()
                 )
-                append(self._log, context)
+                self._decided(context)
 
     def _context(self, owner: str) -> CacheContext:
         context = self._contexts.get(owner)
@@ -225,17 +225,17 @@ class AuditedLog:
                 configuration_digest="c" * 64,
                 at=self._now(),
             )
-        append(self._log, context)
+        self._decided(context)
         return context
 
     def _assemble(self, count: int) -> None:
         for _ in range(count):
-            chosen = self._chance.sample(self._kept, QUOTED + 6)
+            chosen = [one for one, _ in self._chance.sample(self._kept, QUOTED + 6)]
             selected = L3Selection.select(self._selection(chosen), at=self._now())
             key = self._chance.randbytes(32)
             selection = selected.selection
             selected.assemble(self._pack(selection, chosen[:QUOTED], key), at=self._now())
-            append(self._log, selected)
+            self._decided(selected)
             self._sessions.keep_key(
                 selected.id,
                 tenant=TENANT,
@@ -268,7 +268,7 @@ class AuditedLog:
             mode_reason="no_vector_index",
             left_out=tuple(
                 LeftOut(entry_id=one.entry_id, reason=LeftOutReason.RANK)
-                for one in self._kept[:10]
+                for one, _ in self._kept[:10]
             ),
             left_out_count=90,
             limit=10,
