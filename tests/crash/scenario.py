@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -119,14 +120,14 @@ class Scenario:
     def _spending(self) -> Iterator[Callable[[], object]]:
         for number in range(1, 12):
             id_ = UUID(int=number)
-            yield lambda id_=id_: self._reserve(id_)  # type: ignore[misc]  # bound early
+            yield partial(self._reserve, id_)
             if number % 3 == 0:
-                yield lambda id_=id_: self._spender.lose(id_)  # type: ignore[misc]
-                yield lambda id_=id_: self._spender.reconcile(id_, charge=2)  # type: ignore[misc]
+                yield partial(self._spender.lose, id_)
+                yield partial(self._spender.reconcile, id_, charge=2)
             elif number % 5 == 0:
                 yield lambda: self._house.clock.advance(timedelta(seconds=20))
             else:
-                yield lambda id_=id_: self._spender.settle(id_)  # type: ignore[misc]
+                yield partial(self._spender.settle, id_)
 
     def _reserve(self, id_: UUID) -> None:
         self._reserved.append(id_)

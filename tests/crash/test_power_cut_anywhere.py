@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.crash.power import NORMAL, Losses, Recording, cuts, record
-from tests.crash.scenario import Examiner, Told, opened, prepared
+from tests.crash.scenario import Examiner, Told, database_of, opened, prepared
 
 PARTS = 8
 POINTS_IN_ALL = 100_000
@@ -44,7 +44,7 @@ def test_an_altered_file_is_told(folder: Path) -> None:
     lived_in.mkdir()
     recording = record(lived_in, prepared(folder))
     with opened(lived_in) as house:
-        connection = house.store.transactions._database.connection()  # type: ignore[attr-defined]
+        connection = database_of(house).connection()
         connection.execute("UPDATE spend_receipts SET charged_quanta = charged_quanta - 1")
 
     lost = Examiner(lived_in, recording.told).lost(len(recording.told) - 1)

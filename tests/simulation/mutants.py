@@ -53,7 +53,7 @@ def _run_one(name: str, seeds: int) -> None:
     [mutation] = [one for one in MUTATIONS if one.name == name]
     install(mutation)
     # Only now: everything must be imported with the rule broken.
-    from tests.simulation.simulation import simulate  # noqa: PLC0415
+    from tests.simulation.simulation import simulate  # noqa: PLC0415  # see above
 
     for seed in range(seeds):
         run = simulate(seed, on_file=mutation.module.startswith("adapters.sqlite"))

@@ -139,7 +139,8 @@ class Soundness:
             self.digest.update(own)
 
     def _rows(self) -> list[tuple[int, UUID, int, str, bytes, bytes, bytes]]:
-        recorder: Any = self._world.store.log._recorder  # type: ignore[attr-defined]
+        log: Any = self._world.store.log
+        recorder = log._recorder
         if isinstance(recorder, MemoryRecorder):
             return [
                 (number, row.stream_id, *row.link)
