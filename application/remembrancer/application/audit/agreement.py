@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 BUCKETS = 1 << 12
+_BUCKET = BUCKETS - 1
 BUCKETS_NAMED_MAX = 64
 """Buckets whose records are collected; a store with more damage than that is told so."""
 SEPARATOR = "\x1f"
@@ -41,17 +42,17 @@ class Agreement:
     def expect(self, record: str) -> int:
         """The log says this; return what :meth:`withdraw` takes it back by."""
         number = hash(record)
-        self._sums[number & (BUCKETS - 1)] += number
+        self._sums[number & _BUCKET] += number
         return number
 
     def withdraw(self, number: int) -> None:
         """What was expected isn't so any more."""
-        self._sums[number & (BUCKETS - 1)] -= number
+        self._sums[number & _BUCKET] -= number
 
     def find(self, record: str) -> None:
         """The store holds this, or the log says that it isn't so any more."""
         number = hash(record)
-        self._sums[number & (BUCKETS - 1)] -= number
+        self._sums[number & _BUCKET] -= number
 
     @property
     def differing(self) -> int:
@@ -76,19 +77,19 @@ class NamedAgreement(Agreement):
     @override
     def expect(self, record: str) -> int:
         number = hash(record)
-        if number & (BUCKETS - 1) in self._naming:
+        if number & _BUCKET in self._naming:
             self._spelt[number] = record
             self._count(record, 1)
         return number
 
     @override
     def withdraw(self, number: int) -> None:
-        if number & (BUCKETS - 1) in self._naming:
+        if number & _BUCKET in self._naming:
             self._count(self._spelt[number], -1)
 
     @override
     def find(self, record: str) -> None:
-        if hash(record) & (BUCKETS - 1) in self._naming:
+        if hash(record) & _BUCKET in self._naming:
             self._count(record, -1)
 
     def differences(self) -> Iterator[Difference]:

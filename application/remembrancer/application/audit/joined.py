@@ -25,6 +25,7 @@ Offer = tuple[int, int]
 """Where what was offered began, and where it was done."""
 
 _PARTS = 256
+_PART = _PARTS - 1
 _WIDTH = 3
 _SPELT: Final = Struct("qqq").pack
 """A fact's three numbers; bytes are added to bytes twice as fast as numbers to an array."""
@@ -68,13 +69,13 @@ class Joined:
         """A fact that may be wanted."""
         number = hash(fact)
         if (number >> 8) % self._of == self._share:
-            self._offered[number & (_PARTS - 1)] += _SPELT(number, began, done)
+            self._offered[number & _PART] += _SPELT(number, began, done)
 
     def want(self, fact: Fact, began: int, at: int) -> None:
         """A fact that must have been offered: begun after ``began``, done before ``at``."""
         number = hash(fact)
         if (number >> 8) % self._of == self._share:
-            self._wanted[number & (_PARTS - 1)] += _SPELT(number, began, at)
+            self._wanted[number & _PART] += _SPELT(number, began, at)
             self._wanted_since_thinned += 1
             if self._wanted_since_thinned > FACTS_MAX // 2 and not self._once:
                 self._thin_out()
@@ -84,7 +85,7 @@ class Joined:
         share, of, wanted = self._share, self._of, self._wanted
         for number in map(hash, facts):
             if (number >> 8) % of == share:
-                wanted[number & (_PARTS - 1)] += _SPELT(number, began, at)
+                wanted[number & _PART] += _SPELT(number, began, at)
         self._wanted_since_thinned += len(facts)
         if self._wanted_since_thinned > FACTS_MAX // 2 and not self._once:
             self._thin_out()

@@ -112,7 +112,7 @@ class Walk:
         self.on_progress: Callable[[int], None] = _nobody_watches
         """Called now and then with the number of events that were read."""
         self._facts = facts
-        self._reader = reader
+        self._read = reader.read
         self._rules: Rules | None = None
         """Of the stream in hand; None before its first event was taken in."""
         self._is_followed = False
@@ -172,18 +172,18 @@ class Walk:
             place.report(KNOWN_EVENTS, "a known event", repr(topic)[:200])
             self._leave()
             return
-        state, problem = self._reader.read(topic, data)
+        state, problem = self._read(topic, data)
         if problem:
             place.report(CANONICAL, "the state of its event", problem)
             self._leave()
             return
-        at = state.timestamp
-        if place.at is not None and at < place.at:
-            place.report(FORWARD, f"{place.at.isoformat()} or later", at.isoformat())
+        at, before, rules = state.timestamp, place.at, self._rules
+        if before is not None and at < before:
+            place.report(FORWARD, f"{before.isoformat()} or later", at.isoformat())
         place.at = at
         try:
-            if self._rules is not None:
-                self._rules.take(topic, state)
+            if rules is not None:
+                rules.take(topic, state)
             else:
                 self._begin(kind(place, self._facts), topic, state)
         except IMPOSSIBLE:
