@@ -178,8 +178,9 @@ class World:
     def admit(self, admitted: AdmittedConfiguration | None) -> None:
         """Admit another configuration, or none."""
         if admitted is not None:
+            # Of two that are the same to the digest, the product knows one.
+            admitted = self.books.configurations.setdefault(admitted.digest, admitted)
             self.last_admitted = admitted
-            self.books.configurations[admitted.digest] = admitted
         if self.admitted is not None and admitted != self.admitted:
             self.withdrawn_at_s = self.time.elapsed()
             self.withdrawals += 1
