@@ -88,3 +88,14 @@ def test_status_tells_of_a_remote_provider(shell: Shell) -> None:
 
     assert shell.json("status")["provider"] == "configured, 0 of 12 gates are met"
     assert "remote provider" in shell("status").out
+
+
+def test_reindexing_without_the_admission_says_whose_vectors_these_are(filled: Shell) -> None:
+    (filled.folder / "remembrancer.toml").write_text(TOML)
+
+    told = " ".join(filled("reindex").out.split())
+
+    assert (
+        "(wordllama) made these vectors, not the provider: it is configured, 0 of 12 gates are met"
+        in told
+    )

@@ -59,8 +59,22 @@ def test_an_index_that_nobody_can_ask_is_a_finding(settings: Settings) -> None:
         finding = _found(memory, settings)["vectors"]
 
     assert not finding.ok
-    assert finding.found == "no_embedder_for_index"
+    assert "no_embedder_for_index" in finding.found
     assert "reindex" in finding.advice
+
+
+def test_a_memory_without_an_index_is_not_said_to_have_one(
+    memory: Remembrancer, tmp_path: Path
+) -> None:
+    _remember(memory)
+    memory.export(tmp_path / "all.jsonl")
+    elsewhere = Settings.parse({"store": {"path": str(tmp_path / "elsewhere.db")}})
+    with assembled(elsewhere, embedder=HashingEmbedder()) as restored:
+        restored.restore(tmp_path / "all.jsonl")
+        found = _found(restored, elsewhere)
+
+    assert found["indexes"].found == "no vector index yet"
+    assert "as after a restore" in found["vectors"].found
 
 
 def test_retired_indexes_are_named(memory: Remembrancer, settings: Settings) -> None:

@@ -117,6 +117,38 @@ def test_the_check_up_finds_what_is_missing(shell: Shell) -> None:
     assert findings["server"]["ok"]
 
 
+def test_only_what_needs_the_auditors_role_needs_its_connection_string(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_READER", raising=False)
+    lines = Path("remembrancer.toml").read_text().splitlines()
+    named = ['reader_dsn_variable = "NO_SUCH_READER"' if "reader" in one else one for one in lines]
+    Path("remembrancer.toml").write_text("\n".join(named))
+    shell("remember", "The invoice service retries.")
+
+    recalled, counted, audited = shell("recall", "invoice"), shell("status"), shell("audit")
+
+    assert (recalled.status, counted.status, audited.status) == (0, 2, 2)
+    assert "retries" in recalled.out
+    assert "NO_SUCH_READER" in audited.err
+
+
+def test_a_new_vector_index_wants_its_approximate_index_anew(shell: Shell) -> None:
+    settings = Path("remembrancer.toml").read_text()
+    Path("remembrancer.toml").write_text(settings.replace("none", "wordllama"))
+    shell("remember", "The invoice service retries.")
+    shell("maintain", "vectors")
+
+    told = shell("reindex").out
+    after = {one["what"]: one for one in json.loads(shell("doctor", "--json").out)}
+    shell("maintain", "vectors")
+    again = {one["what"]: one for one in json.loads(shell("doctor", "--json").out)}
+
+    assert "remembrancer maintain vectors" in told
+    assert "maintain vectors" in after["approximate index"]["advice"]
+    assert again["approximate index"]["found"] == "there"
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [

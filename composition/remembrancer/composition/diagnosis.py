@@ -4,14 +4,21 @@ import importlib.metadata
 import os
 from dataclasses import dataclass
 
-from remembrancer.application.ports import IndexState
+from remembrancer.application.ports import IndexState, VectorIndex
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import Settings, StoreSettings
 from remembrancer.domain.errors import SettingsError
 
+APPROXIMATE = "approximate index"
+"""What a server's check-up calls it."""
 PACKAGES = ("apsw", "eventsourcing", "numkong", "numpy", "sqlite-vec", "wordllama")
 
 
+_NO_DENSE = {
+    "no_vector_index": "none yet, as after a restore: recall goes by keywords (no_vector_index)",
+    "no_embedder_for_index": "another model made them than is set: recall goes by keywords "
+    "(no_embedder_for_index)",
+}
 _PENDING = {
     "sqlite": "another process still reads an old state; end it and run again",
     "postgres": "deleted rows lie in the files until `remembrancer maintain clear`, as the owner, "
@@ -100,8 +107,8 @@ def _vectors(memory: Remembrancer) -> Finding:
         return Finding(
             what="vectors",
             ok=False,
-            found=stands.dense,
-            advice="run `remembrancer reindex` with the embedder you want to use",
+            found=_NO_DENSE.get(stands.dense, stands.dense),
+            advice="`remembrancer reindex` makes one with the embedder that is set",
         )
     missing = stands.versions_by_words - stands.versions_by_vector
     found = f"{stands.versions_by_vector} of {stands.versions_by_words} versions have one"
@@ -115,9 +122,11 @@ def _vectors(memory: Remembrancer) -> Finding:
 
 
 def _spaces(memory: Remembrancer) -> Finding:
-    retired = [one for one in memory.status().indexes if one.state != "active"]
+    kept = memory.status().indexes
+    retired = [one for one in kept if one.state != "active"]
     if not retired:
-        return Finding(what="indexes", ok=True, found="one answers, no other is kept")
+        found = "one answers, no other is kept" if kept else "no vector index yet"
+        return Finding(what="indexes", ok=True, found=found)
     numbers = ", ".join(f"{one.number} ({one.state.value})" for one in retired)
     return Finding(
         what="indexes",
@@ -172,6 +181,22 @@ def provider_state(memory: Remembrancer, settings: Settings) -> str | None:
     report = memory.gates()
     met = len(report.gates) - len(report.pending)
     return report.problem or f"configured, {met} of {len(report.gates)} gates are met"
+
+
+def after_reindexing(memory: Remembrancer, settings: Settings, index: VectorIndex) -> list[str]:
+    """Return what whoever reindexed may have expected otherwise."""
+    told = [
+        f"The {what} is {found}: {advice}."
+        for what, _, found, advice in memory.check_up()
+        if what == APPROXIMATE and advice
+    ]
+    if settings.provider is not None and memory.gates().pending:
+        told.append(
+            f"The model in this process ({index.embedding_tuple.provider}) made these vectors, "
+            f"not the provider: it is {provider_state(memory, settings)}. `remembrancer gates` "
+            "says what is missing."
+        )
+    return told
 
 
 def _provider(memory: Remembrancer, settings: Settings) -> list[Finding]:

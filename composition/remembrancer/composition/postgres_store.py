@@ -23,8 +23,8 @@ from remembrancer.adapters.postgres.vector_store import VectorSearch
 from remembrancer.application.ports import Clock, Randomness
 from remembrancer.composition.settings import StoreSettings
 from remembrancer.composition.settings_postgres import (
-    connection_string,
     limits_of,
+    optional_connection_string,
     required_connection_string,
 )
 from remembrancer.composition.store_ports import Store
@@ -36,7 +36,7 @@ def postgres_store(
 ) -> Generator[Store]:
     """Open a database whose schema is in place; raises as ``Database.open``."""
     dsn = required_connection_string(settings, "dsn", os.environ)
-    reader_dsn = connection_string(settings, "reader_dsn", os.environ)
+    reader_dsn = optional_connection_string(settings, "reader_dsn", os.environ)
     with Database.open(dsn, reader_dsn=reader_dsn, limits=limits_of(settings)) as database:
         log = RecordedEventLog(recorder=PostgresApplicationRecorder(database=database))
         yield Store(

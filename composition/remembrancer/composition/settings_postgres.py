@@ -102,6 +102,26 @@ def required_connection_string(
     return found
 
 
+def optional_connection_string(
+    settings: ServerSettings, login: Login, environment: Mapping[str, str]
+) -> str | None:
+    """Return a connection string; None where there is none, for what can do without it.
+
+    A process that only remembers and recalls needn't be trusted with the auditor's role, although
+    the settings that it shares with others name the place.
+
+    Raises:
+        SettingsError: what is there is no connection string.
+    """
+    file: Path | None = getattr(settings, f"{login}_file")
+    variable: str | None = getattr(settings, f"{login}_variable")
+    if file is not None and not file.exists():
+        return None
+    if file is None and variable is not None and not environment.get(variable, "").strip():
+        return None
+    return connection_string(settings, login, environment)
+
+
 def limits_of(settings: ServerSettings) -> "Limits":
     """Return how long and how much a memory may keep the server busy."""
     from remembrancer.adapters.postgres.limits import Limits  # noqa: PLC0415  # its backend's

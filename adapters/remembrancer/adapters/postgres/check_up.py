@@ -11,13 +11,20 @@ from typing import Any, NamedTuple
 from remembrancer.adapters.postgres.connection import Connection
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.migrations.head import HEAD
+from remembrancer.adapters.postgres.nearest import approximate_index
 
+APPROXIMATE = "approximate index"
 CLOCKS_MAY_DIFFER_S = 2.0
 VECTOR_MIN = (0, 8)
 """From here on pgvector filters while it scans an approximate index."""
 
 _SERVER = "SELECT current_user::text, current_setting('server_version'), pg_backend_pid()"
 _VECTOR = "SELECT extversion::text FROM pg_extension WHERE extname = 'vector'"
+_ANSWERS = "SELECT number FROM vector_indexes WHERE state = 'active' AND place = 'local'"
+_MADE = (
+    "SELECT relname::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
+    " WHERE indrelid = 'vectors'::regclass AND indisvalid AND relname LIKE 'vectors\\_near\\_%'"
+)
 _NOW = "SELECT clock_timestamp()"
 _ROOM = "SELECT current_setting('max_connections')::integer"
 _LOGGING = """
@@ -58,6 +65,7 @@ def check_up(database: Database, *, now: Callable[[], datetime]) -> list[Checked
             Checked("schema", ok=True, found=f"revision {HEAD}, as this release needs"),
             _reader(database),
             _vector(connection),
+            *_approximate(connection),
             _clocks(connection, now),
             _pooler(database, connection, backend),
             _room(database, connection),
@@ -71,8 +79,9 @@ def _reader(database: Database) -> Checked:
     return Checked(
         "auditor's role",
         ok=False,
-        found="not set: status, reindex and audit can't read over all tenants",
-        advice="name its connection string in store.reader_dsn_variable or store.reader_dsn_file",
+        found="isn't there: status, reindex and audit can't read over all tenants",
+        advice="put its connection string where store.reader_dsn_variable or "
+        "store.reader_dsn_file says",
     )
 
 
@@ -86,6 +95,23 @@ def _vector(connection: Connection) -> Checked:
         found=version,
         advice="" if fits else "install pgvector 0.8 or later, then ALTER EXTENSION vector UPDATE",
     )
+
+
+def _approximate(connection: Connection) -> list[Checked]:
+    """Say where one was made once, but not for the vectors that answer now."""
+    active = connection.execute(_ANSWERS).fetchone()
+    names = {str(name) for (name,) in connection.execute(_MADE)}
+    if active is None or not names:
+        return []
+    fits = approximate_index(int(active[0])) in names
+    return [
+        Checked(
+            APPROXIMATE,
+            ok=True,
+            found="there" if fits else "there for another vector index than the one that answers",
+            advice="" if fits else "`remembrancer maintain vectors`, as the owner, makes it anew",
+        )
+    ]
 
 
 def _clocks(connection: Connection, now: Callable[[], datetime]) -> Checked:
@@ -129,7 +155,8 @@ def _room(database: Database, connection: Connection) -> Checked:
     return Checked(
         "connections",
         ok=fits,
-        found=f"up to {ours} for each process of ours, {most} for all at the server",
+        found=f"up to {ours} for each process of ours (store.connections for each of its roles), "
+        f"{most} for all at the server",
         advice="" if fits else "lower store.connections, or put PgBouncer between",
     )
 

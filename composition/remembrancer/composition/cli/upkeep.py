@@ -12,7 +12,12 @@ from remembrancer.application.projection import Projected
 from remembrancer.application.reindex import Reindexed
 from remembrancer.application.status import Status
 from remembrancer.composition.cli.options import AsJson, Config, Db, Opened, opened
-from remembrancer.composition.diagnosis import Finding, diagnose, provider_state
+from remembrancer.composition.diagnosis import (
+    Finding,
+    after_reindexing,
+    diagnose,
+    provider_state,
+)
 from remembrancer.composition.settings import Settings
 from remembrancer.composition.vector_places import QDRANT
 from remembrancer.domain.errors import InvalidInputError, SettingsError
@@ -85,6 +90,8 @@ def _show_reindexed(session: Opened, done: Reindexed) -> None:
     if done.retired:
         kept = ", ".join(map(str, done.retired))
         session.out.line(f"Retired and kept: index {kept} (--only-drop-retired destroys them).")
+    for advice in after_reindexing(session.memory, session.settings, done.index):
+        session.out.line(advice, style="yellow")
 
 
 def _place(name: str | None, settings: Settings) -> str | None:
