@@ -87,8 +87,15 @@ def test_run_without_room_for_a_request_fails_and_says_why(configured: Shell) ->
     assert not (configured.folder / "evidence").exists()
 
 
-def test_run_without_a_provider_is_wrong_use(shell: Shell) -> None:
-    assert shell("gates", "run").status == 2
+@pytest.mark.parametrize(
+    "command", [("gates", "run"), ("gates", "template", "egress_denial"), ("prepare", "what?")]
+)
+def test_what_needs_a_provider_is_wrong_use_without_one(
+    shell: Shell, command: tuple[str, ...]
+) -> None:
+    shell("init")
+
+    assert shell(*command).status == 2
 
 
 @pytest.mark.parametrize("command", [("gates",), ("gates", "run"), ("prepare", "a question")])

@@ -243,3 +243,15 @@ def test_an_id_must_be_one(shell: Shell, world: World) -> None:
     unknown = shell("spend", "reconcile", "0190d0f2-0000-7000-8000-000000000001", *options)
     assert unknown.status == 2
     assert "absent" in unknown.err
+
+
+def test_evidence_that_is_not_there_is_named(shell: Shell) -> None:
+    shell("init")
+
+    done = shell(
+        "spend", "reconcile", "00000000-0000-4000-8000-000000000000", "--charged", "1",
+        "--evidence", "missing.json", "--by", "mia",
+    )  # fmt: skip
+
+    assert done.status == 2
+    assert "missing.json can't be read: No such file" in " ".join(done.err.split())

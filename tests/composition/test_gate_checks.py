@@ -62,6 +62,12 @@ def test_there_is_a_check_for_each_gate_that_can_be_tried_here() -> None:
     assert set(HOW) == set(Gate) - set(INSIDE)
 
 
+def test_evidence_from_outside_is_not_asked_of_what_is_refused_before_admission() -> None:
+    for how in HOW.values():
+        assert "before admission" in how
+        assert "client of your own" in how
+
+
 def test_all_of_it_opens_ten_gates_and_touches_neither_memory_nor_provider(
     tmp_path: Path,
 ) -> None:

@@ -174,5 +174,5 @@ def _file(path: Path) -> bytes:
             return file.read(_EVIDENCE_BYTES_READ)
     except OSError as error:
         raise InvalidInputError(
-            field="evidence", problem=f"can't be read: {type(error).__name__}"
+            field="evidence", problem=f"{path} can't be read: {error.strerror}"
         ) from None

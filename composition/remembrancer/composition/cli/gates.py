@@ -26,7 +26,7 @@ def gates(
 ) -> None:
     """Show each gate's state and why.  Exit status 1 while any is pending.
 
-    Needs no memory: settings and evidence are enough.
+    Needs no memory and no provider: settings and evidence are enough.
     """
     if call.invoked_subcommand is not None:
         return
@@ -55,7 +55,7 @@ def run(
     """Run the checks on the configured parts and write their evidence.
 
     In scratch stores, with a provider inside the process: nothing leaves, and the memory isn't
-    touched.  Exit status 1 if a check fails or can't be carried out.
+    touched.  Exit status 1 if a check fails or can't be carried out; 2 without a provider.
     """
     from remembrancer.composition.gate_checks import run_checks  # noqa: PLC0415  # only here
     from remembrancer.domain.gate import Gate  # noqa: PLC0415  # as above

@@ -59,7 +59,7 @@ def prepare(
 ) -> None:
     """Turn questions into query vectors through the admitted provider; this costs money.
 
-    Exit status 1 if none of them became usable.
+    Exit status 1 if none of them became usable, or while gates are pending; 2 without a provider.
     """
     with opened(db, config, as_json=as_json) as session:
         asked = Asked(
@@ -82,13 +82,14 @@ def prepare(
                     owner=given(owner, session.identity.owner),
                 )
         except NotAdmittedError as error:
-            # Nothing wrong with the command: the gates aren't open (yet).
             if session.settings.provider is None:
                 from remembrancer.composition.remote import (  # noqa: PLC0415  # loads much
                     NO_PROVIDER,
                 )
 
                 error.add_note(NO_PROVIDER)
+                raise
+            # Nothing wrong with the command: the gates aren't open (yet).
             session.out.error(error)
             raise typer.Exit(1) from None
         _show_report(session.out, report)

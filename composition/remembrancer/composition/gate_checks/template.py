@@ -8,13 +8,19 @@ from remembrancer.domain.gate import GATES, Gate
 HOW: dict[Gate, str] = {
     Gate.RETRIEVAL_QUALITY: (
         "Let people who didn't build the system write at least 50 questions with the entries that "
-        "answer them; remember the entries, recall each question without and with a prepared "
-        "vector, and count how many permille of the expected entries are found."
+        "answer them. Nothing leaves here before admission, so have the vectors of both made in a "
+        "trial apart from production, by a client of your own and from texts that may leave. Give "
+        "`embedded(path, embedder=...)` an embedder that looks them up, recall each question with "
+        "it and by keywords alone, and count how many permille of the expected entries are found "
+        "each way."
     ),
     Gate.OPERATIONAL_MEASUREMENT: (
-        "Run the preparation for a day or more, against the provider in a trial installation or a "
-        "copy of real load; take latencies from your own monitoring, and spend, requests and "
-        "refusals from `remembrancer spend --json`."
+        "Let a client of your own ask the provider for a day or more, in a trial apart from "
+        "production, with a copy of real load: as many questions, of the same lengths, of texts "
+        "that may leave. Take latencies from that client, spend from the usage that the provider "
+        "states at the configured price, requests and refusals from your count. Nothing of "
+        "this can come from here before admission; once admitted, `remembrancer spend --json` "
+        "and your monitoring tell whether it was true, and newer evidence takes its place."
     ),
 }
 """How the evidence from outside is come by."""
