@@ -199,8 +199,17 @@ def test_a_session_can_be_erased(shell: Shell) -> None:
     done = shell("erase-session", "s1")
 
     assert (done.status, done.err) == (0, "")
-    assert done.out.startswith("s1: the content of 1 selections is erased; nothing of it is left")
+    assert done.out.startswith("s1: the content of 1 selection is erased; nothing of it is left")
     assert "differs: task: erased" in shell("replay", "s1", "plan").out
+
+
+def test_a_session_of_which_nothing_is_kept_is_told(shell: Shell) -> None:
+    shell("remember", "some words")
+
+    done = shell("erase-session", "s2")
+
+    assert done.status == 0
+    assert done.out.startswith("s2: nothing was kept for that session (of that tenant)")
 
 
 def test_an_owner_is_erased_only_with_a_yes(shell: Shell) -> None:
@@ -212,7 +221,7 @@ def test_an_owner_is_erased_only_with_a_yes(shell: Shell) -> None:
 
     assert (asked.status, kept) == (2, 1)
     assert "local/me" in asked.err
-    assert "local/me: 1 entries and all sessions erased; nothing of it is left" in done.out
+    assert "local/me: 1 entry and all sessions erased; nothing of it is left" in done.out
     assert shell.json("status")["entries"] == 0
 
 

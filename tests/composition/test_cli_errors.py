@@ -4,12 +4,15 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
+import typer
 from tests.composition.shell import Result, Shell
 
 from remembrancer.composition import embedded
+from remembrancer.composition.cli.app import app
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 COMMANDS = {
@@ -265,3 +268,27 @@ def test_a_folder_where_nothing_may_be_made_is_a_matter_of_permissions(
     _refused(
         shell, COMMANDS[command], status=1, told="made in this folder; see to the permissions"
     )
+
+
+@pytest.mark.parametrize("group", [(), ("maintain",), ("migrate",)])
+def test_a_group_without_a_command_shows_its_help_alone(
+    shell: Shell, group: tuple[str, ...]
+) -> None:
+    done = shell(*group)
+
+    assert "Usage" in done.out + done.err
+    assert "error" not in done.err
+
+
+def test_every_argument_and_option_says_what_it_is() -> None:
+    def silent(command: Any, path: str) -> list[str]:
+        found = [
+            f"{path} {one.name}"
+            for one in command.params
+            if one.name != "help" and not getattr(one, "help", None)
+        ]
+        for name, inner in getattr(command, "commands", {}).items():
+            found += silent(inner, f"{path} {name}")
+        return found
+
+    assert silent(typer.main.get_command(app), "remembrancer") == []

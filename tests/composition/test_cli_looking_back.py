@@ -186,3 +186,14 @@ def _spent(shell: Shell) -> str:
         spender.admit(FIRST_ID, charge=10)
         spender.settle(FIRST_ID, charge=3)
     return str(FIRST_ID)
+
+
+def test_nothing_is_said_to_be_forbidden_once_nothing_is_left(shell: Shell) -> None:
+    entry_id = shell.json("remember", "some words", "--scope", "elsewhere")["entry_id"]
+    before = shell("history", entry_id)
+    shell("erase", entry_id, "--reason", "user_request")
+
+    after = shell("history", entry_id)
+
+    assert "isn't permitted" in before.err
+    assert (after.status, after.err) == (0, "")

@@ -136,7 +136,7 @@ def test_a_damaged_file_is_a_finding(
     [
         (b"", "is empty"),
         (b"# Notes\n", "no export of remembrancer"),
-        (gzip.compress(b"# Notes\n"), "no export of remembrancer"),
+        (gzip.compress(b"# Notes\n", mtime=0), "no export of remembrancer"),
         (b'{"format":"remembrancer-export","line":"header","version":2}\n', "upgrade"),
     ],
 )
@@ -159,3 +159,21 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
         raise OSError(errno.ENOSPC, "no room")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_restore_that_fails_says_what_it_left(filled: Shell) -> None:
+    filled("export", "--out", "all.jsonl")
+    lines = (filled.folder / "all.jsonl").read_bytes().splitlines(keepends=True)
+    (filled.folder / "cut.jsonl").write_bytes(b"".join(lines[:-2]))
+
+    missing = filled("restore", "nowhere.jsonl", *OTHER)
+    made_by_missing = (filled.folder / "other.db").exists()
+    damaged = filled("restore", "cut.jsonl", *OTHER)
+
+    assert (missing.status, made_by_missing) == (2, False)
+    assert damaged.status == 1
+    assert "other.db was made for it, and is empty" in " ".join(damaged.err.split())
+
+
+def test_an_owner_is_of_the_settings_tenant(filled: Shell) -> None:
+    assert filled.json("export", "--out", "mine.jsonl", "--owner", "me")["events"] == 4

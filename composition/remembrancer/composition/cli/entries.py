@@ -83,7 +83,7 @@ def correct(
     text: Annotated[
         str | None, typer.Option("--text", help="The new text; - reads standard input.")
     ] = None,
-    kind: Annotated[str | None, typer.Option("--kind")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="Another kind.")] = None,
     subject: Subjects = None,
     meta: Meta = None,
     scope: Scope = None,

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from remembrancer.application.erase import Erasure
+from remembrancer.composition.cli.looking_back_tables import counted
 from remembrancer.composition.cli.options import (
     AsJson,
     Config,
@@ -43,7 +44,10 @@ def erase(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Destroy an entry's text in all its versions; the log keeps that it was."""
+    """Destroy an entry's text in all its versions; the log keeps that it was.
+
+    Exit status 1 if it is erased, and pending: something of it still lies in files.
+    """
     with opened(db, config, as_json=as_json) as session:
         erasure = session.memory.erase(
             parse_entry_id(entry_id), reason=reason, tenant=session.whose(tenant)
@@ -54,18 +58,23 @@ def erase(
 
 
 def erase_session(
-    session_id: Annotated[str, typer.Argument(metavar="SESSION")],
+    session_id: Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")],
     tenant: Tenant = None,
     db: Db = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Destroy what a session's packs held beside the entries: items and query vectors."""
+    """Destroy what a session's packs held beside the entries: items and query vectors.
+
+    No event tells of it.  Exit status 1 if it is pending, as with `erase`.
+    """
     with opened(db, config, as_json=as_json) as session:
         erasure = session.memory.erase_session(
             session_id, tenant=given(tenant, session.identity.tenant)
         )
-        told = f"{session_id}: the content of {erasure.erased} selections is erased"
+        told = f"{session_id}: the content of {counted(erasure.erased, 'selection')} is erased"
+        if not erasure.erased:
+            told = f"{session_id}: nothing was kept for that session (of that tenant)"
         _show(session, erasure, {"session": session_id}, told)
     _end(erasure)
 
@@ -81,7 +90,10 @@ def erase_owner(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Destroy all entries of an owner, and the content of all its sessions."""
+    """Destroy all entries of an owner, and the content of all its sessions.
+
+    Exit status 1 if it is pending, as with `erase`.
+    """
     with opened(db, config, as_json=as_json) as session:
         whose = given(tenant, session.identity.tenant), given(owner, session.identity.owner)
         name = "/".join(whose)
@@ -94,7 +106,8 @@ def erase_owner(
                 tenant=whose[0], owner=whose[1], reason=reason, progress=progress
             )
         data = {"tenant": whose[0], "owner": whose[1]}
-        _show(session, erasure, data, f"{name}: {erasure.erased} entries and all sessions erased")
+        all_of_them = counted(erasure.erased, "entry", "entries")
+        _show(session, erasure, data, f"{name}: {all_of_them} and all sessions erased")
     _end(erasure)
 
 

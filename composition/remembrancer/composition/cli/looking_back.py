@@ -119,7 +119,8 @@ def history(
             session.out.data(history_data(found))
         else:
             show_history(session.out, found)
-            if text and not all(one.permitted for one in found.versions):
+            kept = [one for one in found.versions if one.text_state.value == "kept"]
+            if text and not all(one.permitted for one in kept):
                 session.out.note(
                     "Something isn't permitted to this reader: give the scopes with --scope, and "
                     "how far to read with --ceiling."

@@ -1,5 +1,7 @@
 """Commands that take a memory elsewhere: ``export`` and ``restore``."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -7,8 +9,11 @@ from uuid import UUID
 import typer
 
 from remembrancer.composition.cli.looking_back_tables import counted
-from remembrancer.composition.cli.options import AsJson, Config, Db, opened
+from remembrancer.composition.cli.options import AsJson, Config, Db, given, opened, read_settings
+from remembrancer.composition.export_file import lines_of
+from remembrancer.composition.settings import StoreSettings
 from remembrancer.domain.errors import InvalidInputError
+from remembrancer.domain.export_errors import DamagedExportError, UnreadableExportError
 from remembrancer.domain.identity import parse_entry_id
 
 if TYPE_CHECKING:
@@ -24,7 +29,9 @@ def export(
     tenant: Annotated[
         str | None, typer.Option("--tenant", help="One tenant; everything by default.")
     ] = None,
-    owner: Annotated[str | None, typer.Option("--owner", help="One owner of the tenant.")] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="One owner, of --tenant or the settings' tenant.")
+    ] = None,
     with_originals: Annotated[
         bool | None,
         typer.Option(
@@ -41,7 +48,8 @@ def export(
         with session.out.progress("exporting") as progress:
             done = session.memory.export(
                 out,
-                tenant=tenant,
+                # An owner is of one tenant; everything is of all.
+                tenant=tenant if owner is None else given(tenant, session.identity.tenant),
                 owner=owner,
                 stream=None if stream is None else _stream(stream),
                 originals=with_originals,
@@ -80,8 +88,12 @@ def restore(
 
     Exit status 1 if the file is damaged.
     """
+    with lines_of(file):
+        pass  # One that can't be read shouldn't leave an empty memory.
+    store = read_settings(db, config).store
+    is_new = store.backend == "sqlite" and not store.path.exists()
     with opened(db, config, as_json=as_json, new=True) as session:
-        with session.out.progress("restoring") as progress:
+        with session.out.progress("restoring") as progress, _new_memory_told(store, is_new=is_new):
             done = session.memory.restore(file, progress=progress)
         if as_json:
             session.out.data(
@@ -106,6 +118,17 @@ def restore(
                 "The export held no texts: nothing can be recalled or replayed from it.",
                 style="yellow",
             )
+
+
+@contextmanager
+def _new_memory_told(store: StoreSettings, *, is_new: bool) -> Generator[None]:
+    """Say what is left where a restore failed: no file is deleted that another may have opened."""
+    try:
+        yield
+    except (DamagedExportError, UnreadableExportError) as error:
+        if is_new:
+            error.add_note(f"{store.path} was made for it, and is empty")
+        raise
 
 
 def _much(done: "Exported | Restored") -> str:

@@ -104,6 +104,8 @@ class Output:
 
     def wrong_use(self, error: Any) -> None:
         """Show which option or argument was wrong; ``error`` is one of Click's."""
+        if not error.format_message() and not self.as_json:
+            return  # A group without a command: its help was the answer.
         if hasattr(error, "message"):  # Typer leaves a word of pydantic's in it.
             error.message = error.message.removeprefix("Value error, ")
         if self.as_json:

@@ -108,8 +108,8 @@ def recall(
 
 
 def pack(
-    session_id: Annotated[str, typer.Argument(metavar="SESSION")],
-    stage: Annotated[str, typer.Argument()],
+    session_id: Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")],
+    stage: Annotated[str, typer.Argument(help="Its stage, such as plan.")],
     question: Question,
     budget: Annotated[int, typer.Option("--budget", help="Tokens the pack may have.")] = 2000,
     item: Annotated[
@@ -180,8 +180,8 @@ def _tell(out: Output, built: ContextPack) -> None:
 
 
 def replay(
-    session_id: Annotated[str, typer.Argument(metavar="SESSION")],
-    stage: Annotated[str, typer.Argument()],
+    session_id: Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")],
+    stage: Annotated[str, typer.Argument(help="Its stage, such as plan.")],
     number: Annotated[
         int | None, typer.Option("--number", help="Which pack of the stage; the last by default.")
     ] = None,
