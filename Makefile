@@ -67,7 +67,7 @@ wheel: setup ## the built wheel, in a venv of its own
 		|| { cat $(BUILD)/build.log >&2; exit 1; }
 	@test -x $(BUILD)/wheel-venv/bin/python || $(BIN)/python -m venv $(BUILD)/wheel-venv
 	@$(BUILD)/wheel-venv/bin/python -m pip --disable-pip-version-check --quiet install \
-		--constraint constraints.txt pytest hypothesis $(BUILD)/dist/*.whl
+		--constraint constraints.txt pytest hypothesis "$$(echo $(BUILD)/dist/*.whl)[postgres,qdrant]"
 	@$(BUILD)/wheel-venv/bin/python -m pip --disable-pip-version-check --quiet install \
 		--no-deps --force-reinstall $(BUILD)/dist/*.whl
 	@cp tests/architecture/wheel_check.py $(BUILD)/wheel-check/test_wheel.py
