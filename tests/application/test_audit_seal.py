@@ -112,6 +112,13 @@ def test_whatever_comes_later_extends_it(seed: int) -> None:
         assert verified(rows, sealed(rows[:end])).is_green
 
 
+def test_a_log_with_new_positions_extends_it(rows: Rows) -> None:
+    """As after a restore: positions with holes become 1, 2, 3 and so on."""
+    with_holes = [(row[0] * 7, *row[1:]) for row in rows]
+
+    assert verified(rows, sealed(with_holes)).is_green
+
+
 def test_the_same_log_gives_the_same_seal(rows: Rows) -> None:
     assert sealed(rows) == sealed(rows)
 

@@ -61,16 +61,17 @@ class VerifySeal:
         findings = Findings()
         with lines() as opened:
             seal = read_seal(opened)
-        position = 0
+        position = events = 0
         if self._is_genuine(seal, public_key, findings):
             try:
                 with lines() as opened:
-                    position = self._compared(sealed_heads(opened), findings, progress)
+                    position, events = self._compared(sealed_heads(opened), findings, progress)
             except StoreError as error:
                 _add(findings, None, None, "a log that can be read to its end", str(error))
-            if position < seal.statement.position:
-                last = seal.statement.position
-                _add(findings, None, None, f"position {last} or later", f"position {position}")
+            else:
+                sealed = seal.statement.events
+                if events < sealed:
+                    _add(findings, None, None, f"{sealed} events or more", f"{events} events")
             if self._source.changed_meanwhile():
                 _add(findings, None, None, "one state", "somebody wrote meanwhile; verify again")
         statement = seal.statement
@@ -118,12 +119,15 @@ class VerifySeal:
 
     def _compared(
         self, sealed: Iterator[Head], findings: Findings, progress: Progress | None
-    ) -> int:
-        """Compare heads with the log; return the log's last position."""
+    ) -> tuple[int, int]:
+        """Compare heads with the log; return the log's last position and its count of events.
+
+        Positions are no part of what is compared: a restored log has new ones, without holes.
+        """
         place = Place(findings)
         extent = self._source.extent()
         comparison = _Comparison(sealed, findings)
-        position = 0
+        position = done = 0
         for done, link in enumerate(chained(self._source.streams(), place), start=1):
             if progress is not None and not done % PROGRESS_EVERY:
                 progress(done, extent.events)
@@ -132,7 +136,7 @@ class VerifySeal:
         comparison.finish()
         if progress is not None:
             progress(extent.events, extent.events)
-        return position
+        return position, done
 
 
 class _Comparison:
