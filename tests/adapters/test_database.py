@@ -338,6 +338,20 @@ def test_a_write_inside_a_snapshot_is_a_bug(database: Database) -> None:
         note(database, "second")
 
 
+def test_a_read_left_in_the_middle_spoils_no_later_transaction(database: Database) -> None:
+    def rows() -> Generator[object]:
+        with database.read() as connection:
+            yield from connection.execute("SELECT 1 UNION SELECT 2")
+
+    with database.read():
+        left = rows()
+        next(left)
+    left.close()
+
+    note(database, "second")
+    assert notes(database) == ["first", "second"]
+
+
 def test_tells_whether_it_is_inside(database: Database) -> None:
     seen = [database.in_write, database.in_transaction]
     with database.read():

@@ -296,6 +296,7 @@ class Database:
                 calls = mine.calls
             finally:
                 mine.depth, mine.writing, mine.doom, mine.calls = 0, False, None, []
+                mine.number += 1
         for call in calls:
             call()
 
@@ -323,6 +324,7 @@ class Database:
                 yield connection
             finally:
                 mine.depth = 0
+                mine.number += 1
                 if connection.in_transaction:
                     connection.execute("COMMIT")
 

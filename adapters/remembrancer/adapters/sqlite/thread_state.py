@@ -22,6 +22,7 @@ class ThreadState:
         "doom",
         "gate",
         "immutable",
+        "number",
         "writing",
     )
 
@@ -29,6 +30,8 @@ class ThreadState:
         self.connection = connection
         self.immutable = bool(connection.open_flags & apsw.SQLITE_OPEN_URI)
         self.depth = 0
+        self.number = 0
+        """Of the transaction, counted up with each."""
         self.writing = False
         self.doom: BaseException | None = None
         """The first error of a joined block."""
@@ -46,10 +49,11 @@ class ThreadState:
 class Joined:
     """A block inside the thread's transaction.  Some ten of them make up a write."""
 
-    __slots__ = ("_mine",)
+    __slots__ = ("_mine", "_number")
 
     def __init__(self, mine: ThreadState) -> None:
         self._mine = mine
+        self._number = mine.number
 
     def __enter__(self) -> apsw.Connection:
         self._mine.depth += 1
@@ -61,7 +65,9 @@ class Joined:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._mine.depth -= 1
+        # What was left in the middle, as a generator is, may end when its transaction is long over.
+        if self._mine.number == self._number:
+            self._mine.depth -= 1
 
 
 class JoinedWrite(Joined):
@@ -77,5 +83,6 @@ class JoinedWrite(Joined):
         traceback: TracebackType | None,
     ) -> None:
         mine = self._mine
-        mine.depth -= 1
-        mine.doom = mine.doom or error
+        if mine.number == self._number:
+            mine.depth -= 1
+            mine.doom = mine.doom or error
