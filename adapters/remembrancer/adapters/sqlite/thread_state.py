@@ -65,7 +65,7 @@ class Joined:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # What was left in the middle, as a generator is, may end when its transaction is long over.
+        # What was left in the middle, as a generator is, may end when its transaction is over.
         if self._mine.number == self._number:
             self._mine.depth -= 1
 
