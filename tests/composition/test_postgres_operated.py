@@ -102,6 +102,22 @@ def test_the_check_up_looks_at_the_server(shell: Shell) -> None:
     assert findings["pooler"]["found"] == "none stands between"
 
 
+def test_the_check_up_says_what_it_can_without_the_server(
+    shell: Shell, place: StoreSettings
+) -> None:
+    assert place.dsn_file is not None
+    place.dsn_file.write_text(make_conninfo(place.dsn_file.read_text(), port="1"))
+
+    result = shell("doctor", "--json")
+    findings = {one["what"]: one for one in result.data}
+
+    assert result.status == 1
+    assert [one for one in findings if not findings[one]["ok"]] == ["server"]
+    assert "takes no connection" in findings["server"]["advice"]
+    assert "the application, the auditor, the owner" in findings["settings"]["found"]
+    assert findings["packages"]["ok"]
+
+
 def test_the_check_up_finds_what_is_missing(shell: Shell) -> None:
     settings = Path("remembrancer.toml").read_text()
     Path("remembrancer.toml").write_text(

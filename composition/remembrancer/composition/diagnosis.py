@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from remembrancer.application.ports import IndexState, VectorIndex
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import Settings, StoreSettings
-from remembrancer.domain.errors import SettingsError
+from remembrancer.composition.settings_postgres import LOGINS, optional_connection_string
+from remembrancer.domain.errors import SettingsError, StoreError
 
 APPROXIMATE = "approximate index"
 """What a server's check-up calls it."""
@@ -39,16 +40,36 @@ class Finding:
 def diagnose(memory: Remembrancer, settings: Settings) -> list[Finding]:
     """Look at the installation and an open memory; changes nothing but pending erasures."""
     return [
-        Finding(
-            what="packages",
-            ok=True,
-            found=", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES),
-        ),
+        _packages(),
         *_server(memory),
         _erasure(memory, settings),
         *_counted(memory, settings),
         *_provider(memory, settings),
     ]
+
+
+def diagnose_without(settings: Settings, error: StoreError) -> list[Finding]:
+    """Look at what can be seen although the server can't be had."""
+    there = [
+        who
+        for login, who in LOGINS.items()
+        if optional_connection_string(settings.store, login, os.environ) is not None
+    ]
+    return [
+        _packages(),
+        Finding(
+            what="settings", ok=True, found=f"connection strings are there of {', '.join(there)}"
+        ),
+        Finding(what="server", ok=False, found="no memory could be opened", advice=str(error)),
+    ]
+
+
+def _packages() -> Finding:
+    return Finding(
+        what="packages",
+        ok=True,
+        found=", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES),
+    )
 
 
 def _counted(memory: Remembrancer, settings: Settings) -> list[Finding]:

@@ -6,6 +6,7 @@ never among the settings (design section 8).
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -23,6 +24,10 @@ _Seconds = Annotated[float, Field(strict=False, gt=0, le=86_400)]
 
 Login = Literal["dsn", "reader_dsn", "owner_dsn"]
 """As the application; as the auditor; as the owner of the tables, who migrates and maintains."""
+LOGINS: Mapping[Login, str] = MappingProxyType(
+    {"dsn": "the application", "reader_dsn": "the auditor", "owner_dsn": "the owner"}
+)
+"""Whose connection strings there may be."""
 
 
 class ServerSettings(Parsed):

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from remembrancer.application.erase import Erasure
-from remembrancer.composition.cli.looking_back_tables import counted
 from remembrancer.composition.cli.options import (
     AsJson,
     Config,
@@ -16,6 +15,7 @@ from remembrancer.composition.cli.options import (
     given,
     opened,
 )
+from remembrancer.composition.cli.output import counted
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.identity import parse_entry_id
 

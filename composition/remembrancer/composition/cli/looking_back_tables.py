@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from remembrancer.composition.cli.explain import placed_data, rank_and_score, tuple_data
-from remembrancer.composition.cli.output import Output, preview
+from remembrancer.composition.cli.output import Output, counted, preview
 from remembrancer.domain.money import usd_text
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def show_explanation(out: Output, found: "Explanation") -> None:
     )
     if found.left_out:
         out.shortened(
-            f"Left out: {selection.left_out_count} candidates",
+            f"Left out: {counted(selection.left_out_count, 'candidate')}",
             ("entry", "why, what, and what has changed"),
             [
                 (one.entry_id, _told(one.reason.value, _labels(one.facts), *_since(one.changes)))
@@ -56,7 +56,11 @@ def show_explanation(out: Output, found: "Explanation") -> None:
             ],
             selection.left_out_count,
         )
-    asked = "; ".join(f"{name} {', '.join(of)}" for name, of in selection.filter.items())
+    asked = "; ".join(
+        f"{name.replace('_', ' ')} {', '.join(of)}"
+        for name, of in selection.filter.items()
+        if (name, tuple(of)) != ("subject_count", ("0",))
+    )
     out.line(f"Asked with: {asked}; at most {selection.limit}.", style="dim")
     if selection.embedding_tuple is not None:
         kept = {"sealed": "kept, sealed", "none": "not recorded"}.get(
@@ -181,8 +185,8 @@ def show_reservation(out: Output, found: "ReservationExplained") -> None:
         out.line("Its lease has run out: the owner's next reservation makes it unknown.")
     for fed in found.fed:
         out.line(
-            f"It brought {fed.vectors} query vectors into generation {fed.generation} of the "
-            f"cache of {fed.surface}, {_time(fed.at)} UTC."
+            f"It brought {counted(fed.vectors, 'query vector')} into generation "
+            f"{fed.generation} of the cache of {fed.surface}, {_time(fed.at)} UTC."
         )
     if not found.fed:
         what = (
@@ -337,11 +341,6 @@ def _labels_data(facts: "VersionFacts | None") -> dict[str, Any]:
 
 def _since(changes: Iterable["Change"]) -> Iterable[str]:
     return (f"{one.kind.value}: {one.detail}" for one in changes)
-
-
-def counted(number: int, one: str, more: str = "") -> str:
-    """Return so many of something, in words."""
-    return f"{number} {one if number == 1 else more or f'{one}s'}"
 
 
 def _told(*facts: str) -> str:

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import typer
 
-from remembrancer.composition.cli.looking_back_tables import counted
 from remembrancer.composition.cli.options import AsJson, Config, Db, given, opened, read_settings
+from remembrancer.composition.cli.output import counted
 from remembrancer.composition.export_file import lines_of
 from remembrancer.composition.settings import StoreSettings
 from remembrancer.domain.errors import InvalidInputError

@@ -175,3 +175,8 @@ def preview(text: str) -> str:
     """Return the beginning of a text on one line, without characters that hide or reorder."""
     flat = escaped(" ".join(text[: 4 * PREVIEW_CHARACTERS].split()))
     return flat if len(flat) <= PREVIEW_CHARACTERS else flat[: PREVIEW_CHARACTERS - 1] + "…"
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """Return so many of something, in words."""
+    return f"{number} {one if number == 1 else more or f'{one}s'}"

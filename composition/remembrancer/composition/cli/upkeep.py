@@ -11,16 +11,18 @@ from remembrancer.application.ports.vector_indexes import LOCAL
 from remembrancer.application.projection import Projected
 from remembrancer.application.reindex import Reindexed
 from remembrancer.application.status import Status
-from remembrancer.composition.cli.options import AsJson, Config, Db, Opened, opened
+from remembrancer.composition.cli.options import AsJson, Config, Db, Opened, opened, read_settings
+from remembrancer.composition.cli.output import Output, counted
 from remembrancer.composition.diagnosis import (
     Finding,
     after_reindexing,
     diagnose,
+    diagnose_without,
     provider_state,
 )
 from remembrancer.composition.settings import Settings
 from remembrancer.composition.vector_places import QDRANT
-from remembrancer.domain.errors import InvalidInputError, SettingsError
+from remembrancer.domain.errors import InvalidInputError, SettingsError, StoreError
 
 FOLLOW_INTERVAL_S = 1.0
 
@@ -82,7 +84,7 @@ def _show_reindexed(session: Opened, done: Reindexed) -> None:
         )
         return
     session.out.line(
-        f"Index {done.index.number} answers now: {done.vectors} vectors of "
+        f"Index {done.index.number} answers now: {counted(done.vectors, 'vector')} of "
         f"{done.index.embedding_tuple}."
     )
     if done.resumed_from:
@@ -142,7 +144,7 @@ def _show_projected(session: Opened, stands: Projected) -> None:
     else:
         session.out.line(
             f"Index {index.number} in {index.place} is at position {index.position} of "
-            f"{stands.end}, {stands.waiting_erasures} erasures on their way."
+            f"{stands.end}, {counted(stands.waiting_erasures, 'erasure')} on their way."
         )
 
 
@@ -152,7 +154,7 @@ def _missing(session: Opened) -> None:
     if session.out.as_json:
         session.out.data({"added": added})
     else:
-        session.out.line(f"{added} vectors added.")
+        session.out.line(f"{counted(added, 'vector')} added.")
 
 
 def _drop_retired(session: Opened) -> None:
@@ -198,18 +200,24 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
 
 def doctor(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
     """Check the installation and the memory, and say what to do.  Exit status 1 on a finding."""
-    with opened(db, config, as_json=as_json) as session:
-        findings = diagnose(session.memory, session.settings)
-        _show(session, findings)
+    try:
+        with opened(db, config, as_json=as_json) as session:
+            findings = diagnose(session.memory, session.settings)
+    except StoreError as error:
+        settings = read_settings(db, config)
+        if settings.store.backend != "postgres":
+            raise
+        findings = diagnose_without(settings, error)
+    _show(Output(as_json=as_json), findings)
     if any(not finding.ok for finding in findings):
         raise typer.Exit(1)
 
 
-def _show(session: Opened, findings: list[Finding]) -> None:
-    if session.out.as_json:
-        session.out.data([asdict(finding) for finding in findings])
+def _show(out: Output, findings: list[Finding]) -> None:
+    if out.as_json:
+        out.data([asdict(finding) for finding in findings])
         return
-    session.out.table(
+    out.table(
         "Check-up",
         ("", "what", "found", "what to do"),
         [("ok" if one.ok else "!!", one.what, one.found, one.advice) for one in findings],
