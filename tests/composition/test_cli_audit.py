@@ -169,7 +169,7 @@ def test_a_later_state_extends_the_seal(sealed: Shell) -> None:
     result = sealed("audit", "verify", "--seal", "seal.jsonl", "--public-key", "key.pem.pub")
 
     assert result.status == 0
-    assert "all 3 events in 3 streams are there" in result.out
+    assert "all is there, unaltered: 3 events in 3 streams" in result.out
 
 
 def test_an_erasure_does_not_break_it(sealed: Shell) -> None:

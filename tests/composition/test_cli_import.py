@@ -141,7 +141,7 @@ def test_files_of_other_kinds_are_counted_and_what_is_read_is_named(filled: Shel
 
     done, data = filled("import", "docs"), filled.json("import", "docs")
 
-    assert "2 files of other kinds were left out; .md, .markdown" in done.out
+    assert "Left out: 2 files of other kinds; .md, .markdown" in done.out
     assert data["skipped"] == 2
 
 

@@ -268,3 +268,21 @@ def test_rows_are_not_wrapped_where_no_terminal_is(
     done = filled("recall", "invoice")
 
     assert words in done.out
+
+
+def test_a_budget_into_which_nothing_fits_is_told(shell: Shell) -> None:
+    shell("remember", "The invoice service retries three times, then gives up.")
+
+    done = shell("pack", "s", "plan", "invoice", "--budget", "5")
+
+    assert "Nothing of it fitted into 5 tokens" in " ".join(done.err.split())
+
+
+def test_an_explanation_has_no_names_of_fields(shell: Shell) -> None:
+    shell("remember", "The invoice service retries.")
+    shell("pack", "s", "plan", "invoice")
+
+    told = shell("explain", "s", "plan").out
+
+    assert "Asked with:" in told
+    assert "subject_count" not in told

@@ -19,7 +19,7 @@ from remembrancer.composition.cli.audited import (
     show_findings,
 )
 from remembrancer.composition.cli.options import AsJson, Config, Db
-from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.output import Output, counted
 from remembrancer.domain.errors import InvalidInputError, StoreError
 
 if TYPE_CHECKING:
@@ -139,20 +139,29 @@ def _page(path: Path, *, replace: bool) -> "HtmlReport":
 
 def _show(out: Output, report: "AuditReport") -> None:
     events, streams = report.counts.get("events", 0), report.counts.get("streams", 0)
-    out.line(f"{report.store}: {events} events in {streams} streams, up to {report.position}.")
+    out.line(
+        f"{report.store}: {counted(events, 'event')} in {counted(streams, 'stream')}, "
+        f"up to {report.position}."
+    )
     rest = {
         part: count
         for part, count in report.counts.items()
         if part not in {"events", "streams"} and count
     }
     if rest:
-        out.line("Compared with the log: " + ", ".join(f"{n} {part}" for part, n in rest.items()))
+        out.line("Compared with the log: " + ", ".join(_much(part, n) for part, n in rest.items()))
     for note in report.notes:
         out.line(f"Note: {note}.", style="dim")
     if report.is_green:
         out.line(f"All {len(_invariants())} invariants hold.", style="green")
     else:
         show_findings(out, report)
+
+
+def _much(part: str, count: int) -> str:
+    """Return how much of a part was compared; parts have their names in the plural."""
+    one = part.removesuffix("ies") + "y" if part.endswith("ies") else part.removesuffix("s")
+    return counted(count, one, part)
 
 
 def _since(text: str | None) -> datetime | None:

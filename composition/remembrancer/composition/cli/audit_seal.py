@@ -15,7 +15,7 @@ from remembrancer.composition.cli.audited import (
     show_findings,
 )
 from remembrancer.composition.cli.options import AsJson, Config, Db
-from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.output import Output, counted
 from remembrancer.domain.errors import InvalidInputError
 
 KEY_FILE_BYTES_MAX = 65_536
@@ -83,8 +83,8 @@ def seal(
             out.data({"seal": str(out_file), **statement.as_json()})
         elif report.is_green:
             out.line(
-                f"{out_file} seals {statement.events} events in {statement.streams} streams, up "
-                f"to {statement.position}."
+                f"{out_file} seals {counted(statement.events, 'event')} in "
+                f"{counted(statement.streams, 'stream')}, up to {statement.position}."
             )
         elif as_json:
             out.data(report_data(report))
@@ -127,8 +127,9 @@ def verify(
     elif report.is_green:
         sealed = report.counts
         out.line(
-            f"{report.store} extends the seal: all {sealed['sealed events']} events in "
-            f"{sealed['sealed streams']} streams are there, unaltered ({report.notes[0]}).",
+            f"{report.store} extends the seal: all is there, unaltered: "
+            f"{counted(sealed['sealed events'], 'event')} in "
+            f"{counted(sealed['sealed streams'], 'stream')} ({report.notes[0]}).",
             style="green",
         )
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from remembrancer.composition.cli.options import read_settings
-from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.output import Output, counted
 from remembrancer.composition.settings import StoreSettings
 from remembrancer.domain.errors import SettingsError
 
@@ -48,7 +48,7 @@ def opened_source(store: StoreSettings) -> "Generator[AuditSource]":
 def show_findings(out: Output, report: "AuditReport") -> None:
     """Show each finding, and how many more there are than were kept."""
     out.table(
-        f"{report.findings_count} findings",
+        counted(report.findings_count, "finding"),
         ("invariant", "where", "expected", "found"),
         [(one.invariant, _where(one), one.expected, one.found) for one in report.findings],
     )

@@ -25,7 +25,7 @@ from remembrancer.composition.cli.options import (
     opened,
     sensitivity_of,
 )
-from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.output import Output, counted
 from remembrancer.domain.errors import RemembrancerError, UnreadableDocumentError
 
 _READ = ".md, .markdown, .mdown, .mkd, .txt and .text"
@@ -99,10 +99,10 @@ def _show(out: Output, report: ImportReport) -> None:
     out.line(
         f"{len(report.added)} added, {len(report.corrected)} corrected, "
         f"{report.unchanged} unchanged, {len(report.vanished)} vanished, "
-        f"{len(report.problems)} files not read."
+        f"{counted(len(report.problems), 'file')} not read."
     )
     if report.skipped:
-        out.line(f"{report.skipped} files of other kinds were left out; {_READ} are read.")
+        out.line(f"Left out: {counted(report.skipped, 'file')} of other kinds; {_READ} are read.")
     if report.corrected:
         out.table("Corrected", ("entry", "path", "heading"), _rows(report.corrected))
     if report.replaced_by_hand:

@@ -19,6 +19,7 @@ from remembrancer.composition.cli.options import (
     sensitivity_of,
     text_of,
 )
+from remembrancer.composition.cli.output import counted
 from remembrancer.domain.entry import NewEntry
 from remembrancer.domain.identity import parse_entry_id
 
@@ -36,7 +37,7 @@ def init(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
         if as_json:
             session.out.data({"path": place, "entries": status.entries})
         else:
-            session.out.line(f"{place} is ready: {status.entries} entries.")
+            session.out.line(f"{place} is ready: {counted(status.entries, 'entry', 'entries')}.")
 
 
 def remember(

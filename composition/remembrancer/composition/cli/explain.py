@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.output import Output, counted
 from remembrancer.domain.context_pack import ContextPack
 from remembrancer.domain.l3_selection import SelectedEntry, Selection
 from remembrancer.domain.recall import LeftOut, Ranks, Recalled, RecalledEntry
@@ -84,7 +84,7 @@ def explain_pack(out: Output, pack: ContextPack) -> None:
 def _explain_left_out(out: Output, left_out: Sequence[LeftOut], count: int) -> None:
     if left_out:
         rows = [(one.entry_id, one.reason.value) for one in left_out]
-        out.shortened(f"Left out: {count} candidates", ("entry", "why"), rows, count)
+        out.shortened(f"Left out: {counted(count, 'candidate')}", ("entry", "why"), rows, count)
 
 
 def _how(found: Recalled | Selection) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from remembrancer.composition.cli.options import AsJson, Config, read_settings
-from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.output import Output, counted
 from remembrancer.composition.settings_postgres import required_connection_string
 from remembrancer.domain.errors import SettingsError
 
@@ -35,7 +35,9 @@ def clear(config: Config = None, as_json: AsJson = False) -> None:
             "End it and run again."
         )
     else:
-        out.line(f"The tables are clear: {cleared.erasures} erasures since the last time.")
+        out.line(
+            f"The tables are clear: {counted(cleared.erasures, 'erasure')} since the last time."
+        )
     if cleared.kept_rows:
         raise typer.Exit(1)
 

@@ -28,7 +28,7 @@ from remembrancer.composition.cli.options import (
     sensitivity_of,
     text_of,
 )
-from remembrancer.composition.cli.output import Output, preview
+from remembrancer.composition.cli.output import Output, counted, preview
 from remembrancer.domain.context_pack import ContextItem, ContextPack
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.recall import (
@@ -172,6 +172,11 @@ def _tell(out: Output, built: ContextPack) -> None:
         f"\npack {built.number} of {built.session}/{built.stage}: {built.tokens} of "
         f"{built.token_budget} tokens, digest {built.digest}"
     )
+    if not built.included and built.omitted:
+        out.note(
+            f"Nothing of it fitted into {counted(built.token_budget, 'token')}: give more with "
+            "--budget (--explain lists what was left out)."
+        )
     if built.reused_selection:
         out.note(
             f"{built.stage} of {built.session} was selected before: it keeps these entries, the "

@@ -66,7 +66,8 @@ def _tour(memory: Remembrancer, folder: Path, out: Output) -> None:
     out.line()
     out.line(
         f"The memory now: {stands.entries} entries, {stands.events} events in the log, "
-        f"{stands.versions_by_vector} vectors, recall by vectors: {stands.dense}"
+        f"{stands.versions_by_vector} vectors (the corrected entry has one for each of its two "
+        f"versions), recall by vectors: {stands.dense}"
     )
 
 
