@@ -213,7 +213,7 @@ class Lives:
                 version=one.text_version,
                 digest=one.digests[-1],
                 score=self._chance.choice([0.0, 1 / 61, 1e-07]),
-                ranks=Ranks(dense_rank=1, dense_score=-0.25),
+                ranks=Ranks(sparse_rank=1, sparse_score=0.25),
             )
             for one in chosen
         )
@@ -356,7 +356,12 @@ def a_selection(entries: tuple[SelectedEntry, ...], *, stage: str = "plan") -> S
         left_out=(LeftOut(entry_id=EntryId(UUID(int=3)), reason=LeftOutReason.STALE),),
         left_out_count=7,
         limit=10,
-        filter={"tenant": (TENANT,)},
+        filter={
+            "tenant": (TENANT,),
+            "owner": (OWNER,),
+            "scopes": ("project", "x"),
+            "sensitivity": tuple(one.value for one in Sensitivity),
+        },
         embedding_tuple=None,
         sealed_query_vector=None,
     )

@@ -40,6 +40,7 @@ from remembrancer.domain.reservation import (
 )
 from remembrancer.domain.reservation_event import LedgerEvent
 from remembrancer.domain.reservation_ledger import ReservationLedger
+from remembrancer.domain.sensitivity import Sensitivity
 
 OWNERS = 200
 ROUNDS = 10
@@ -272,7 +273,12 @@ class AuditedLog:
             ),
             left_out_count=90,
             limit=10,
-            filter={"tenant": (TENANT,), "scopes": SCOPES},
+            filter={
+                "tenant": (TENANT,),
+                "owner": (f"owner{number % OWNERS}",),
+                "scopes": SCOPES,
+                "sensitivity": tuple(one.value for one in Sensitivity),
+            },
             embedding_tuple=None,
             sealed_query_vector=None,
         )

@@ -246,6 +246,8 @@ class Recall:
     ) -> LeftOutReason | None:
         if original is None or head is None:
             return LeftOutReason.STALE
+        if original.sensitivity > query.read_ceiling:  # Which no policy lifts, nor core entries.
+            return LeftOutReason.PERMISSION
         for one in (original,) if head is original else (original, head):
             if not self._policy.permits(access, one.header):
                 return LeftOutReason.PERMISSION

@@ -160,6 +160,8 @@ class Audit:
             _note_packs(run, packs.counts if packs is not None else PackCounts())
             self._compare(run, facts, walk)
             self._check_strays(run, snapshots)
+            if facts.labels.are_too_many:
+                run.notes.append("too many labels: not all selections were compared with theirs")
         self._relations(run, facts, findings)
 
     def _compare(self, run: _Run, facts: Facts, walk: Walk) -> None:

@@ -118,9 +118,10 @@ class EntryRules:
             f"\x1f{state.scope}\x1f{state.kind}\x1f{state.sensitivity}\x1f{digest}"
             f"\x1f{length}\x1f{recorded_at}"
         )
-        position = place.position
         self._facts.versions.offer(
-            (place.tenant or "", self._spelt, self._version, digest), position, position
+            (place.tenant or "", self._spelt, self._version, digest),
+            self._facts.labels.of_version(state.scope, state.sensitivity),
+            place.position,
         )
 
     def _supersede(self, at: int) -> None:

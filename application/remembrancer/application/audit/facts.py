@@ -6,6 +6,7 @@ from typing import Final
 from remembrancer.application.audit.agreement import SEPARATOR, Agreement
 from remembrancer.application.audit.joined import Joined, Share
 from remembrancer.application.audit.packs import PackCheck
+from remembrancer.application.audit.permitted import Labels, PermittedVersions
 from remembrancer.application.audit.snapshots import SnapshotCheck
 
 ORIGINAL_FIELDS: Final = (
@@ -52,8 +53,10 @@ class Facts:
         """What became of reservations: ledgers against receipts."""
         self.reasons = Agreement(REASON_FIELDS, keys=3)
         """Why reservations became unknown: ledgers against receipts."""
-        self.versions = Joined(share, once=False)
-        """Selections want versions of entries."""
+        self.labels = Labels()
+        """Of versions, and the bounds of selections."""
+        self.versions: Joined = PermittedVersions(share, self.labels)
+        """Selections want versions of entries, with labels within their bounds."""
         self.preparations = Joined(share, once=True)
         """Prepared vectors want a settled reservation."""
         self.batches = Joined(share, once=False)

@@ -96,9 +96,11 @@ class Joined:
         for offered, wanted in zip(self._offered, self._wanted, strict=True):
             if not wanted:
                 continue
-            facts = {number: (began, done) for number, began, done in reversed(_triples(offered))}
+            facts = {
+                number: (began, done) for number, began, done in reversed(triples_of(offered))
+            }
             offer_of = facts.get
-            for number, began, at in _triples(wanted):
+            for number, began, at in triples_of(wanted):
                 offer = offer_of(number)
                 if offer is None or offer[1] >= at or offer[0] <= began:
                     unmet[number] = offer
@@ -111,7 +113,7 @@ class Joined:
         """Keep of equal wishes the earliest: popular entries are selected again and again."""
         for place, wanted in enumerate(self._wanted):
             earliest: dict[tuple[int, int], int] = {}
-            for number, began, at in _triples(wanted):
+            for number, began, at in triples_of(wanted):
                 key = (number, began)
                 earliest[key] = min(at, earliest.get(key, at))
             self._wanted[place] = bytearray(
@@ -129,6 +131,7 @@ def problem_of(offer: Offer | None, began: int, at: int) -> str:
     return EARLIER if offer[0] <= began else ""
 
 
-def _triples(facts: bytearray) -> list[tuple[int, int, int]]:
+def triples_of(facts: bytearray) -> list[tuple[int, int, int]]:
+    """Return facts as they were spelt: hash, and two numbers."""
     parts = iter(array("q", bytes(facts)))
     return list(zip(parts, parts, parts, strict=True))

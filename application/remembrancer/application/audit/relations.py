@@ -1,6 +1,7 @@
 """Relations between streams: a second reading names what the first found to be unmet."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from typing_extensions import override
@@ -18,6 +19,7 @@ from remembrancer.application.audit.joined import (
     Share,
     problem_of,
 )
+from remembrancer.application.audit.permitted import OUTSIDE, PERMITTED, permission_problem
 from remembrancer.application.audit.reading import StateReader
 from remembrancer.application.audit.selections import SELECTED_VERSIONS
 from remembrancer.application.audit.walk import Walk
@@ -31,13 +33,30 @@ AFTER_SETTLEMENT = Invariant(
 )
 INVARIANTS: Final = (AFTER_SETTLEMENT,)
 
-_PREPARED = {
-    ABSENT: "no settled query reservation of this id, owner and configuration",
-    LATER: "settled after it",
-    EARLIER: "reserved before the generation began",
-    TWICE: "prepared before",
+_Said = tuple[Invariant, str, str]
+"""An invariant, what it expects, and what was found."""
+
+_SETTLED = "a settlement before it"
+_PREPARED: Final[dict[str, _Said]] = {
+    ABSENT: (
+        AFTER_SETTLEMENT,
+        _SETTLED,
+        "no settled query reservation of this id, owner and configuration",
+    ),
+    LATER: (AFTER_SETTLEMENT, _SETTLED, "settled after it"),
+    EARLIER: (AFTER_SETTLEMENT, _SETTLED, "reserved before the generation began"),
+    TWICE: (AFTER_SETTLEMENT, _SETTLED, "prepared before"),
 }
-_SELECTED = {ABSENT: "no such version", LATER: "remembered after it"}
+_REMEMBERED = "versions remembered before"
+_SELECTED: Final[dict[str, _Said]] = {
+    ABSENT: (SELECTED_VERSIONS, _REMEMBERED, "no such version"),
+    LATER: (SELECTED_VERSIONS, _REMEMBERED, "remembered after it"),
+    OUTSIDE: (
+        PERMITTED,
+        "versions within the selection's bounds",
+        "one of a scope or sensitivity that they don't let through",
+    ),
+}
 
 
 def check_relations(
@@ -52,13 +71,11 @@ def check_relations(
         return
     mute = Findings(findings.scope, is_mute=True)
     naming = Facts(Share.nothing())
+    naming.labels = facts.labels  # Numbers mean the same in both readings.
     walk = Walk(mute, naming, reader)
-    naming.versions = _Naming(
-        versions, _SELECTED, findings, walk.place, SELECTED_VERSIONS, "versions remembered before"
-    )
-    naming.preparations = _Naming(
-        preparations, _PREPARED, findings, walk.place, AFTER_SETTLEMENT, "a settlement before it"
-    )
+    permission = partial(permission_problem, facts.labels)
+    naming.versions = _Naming(versions, _SELECTED, findings, walk.place, permission)
+    naming.preparations = _Naming(preparations, _PREPARED, findings, walk.place, problem_of)
     walk.read(again())
 
 
@@ -68,19 +85,17 @@ class _Naming(Joined):
     def __init__(  # what a finding is made of
         self,
         unmet: dict[int, Offer | None],
-        said: dict[str, str],
+        said: dict[str, _Said],
         findings: Findings,
         place: Place,
-        invariant: Invariant,
-        expected: str,
+        problem: Callable[[Offer | None, int, int], str],
     ) -> None:
         super().__init__(Share.nothing(), once=TWICE in said)
         self._unmet = unmet
         self._said = said
         self._findings = findings
         self._place = place
-        self._invariant = invariant
-        self._expected = expected
+        self._problem = problem
         self._seen: set[int] = set()
 
     @override
@@ -97,11 +112,11 @@ class _Naming(Joined):
         number = hash(fact)
         if number not in self._unmet:
             return
-        problem = problem_of(self._unmet[number], began, at)
+        problem = self._problem(self._unmet[number], began, at)
         if not problem and number in self._seen:
             problem = TWICE
         self._seen.add(number)
         if problem in self._said:
             muted, self._place.findings = self._place.findings, self._findings
-            self._place.report(self._invariant, self._expected, self._said[problem])
+            self._place.report(*self._said[problem])
             self._place.findings = muted

@@ -5,6 +5,7 @@ from typing import Any, Final
 from remembrancer.application.audit.facts import Facts
 from remembrancer.application.audit.finding import Invariant, Place
 from remembrancer.application.audit.natural_key import stream_key
+from remembrancer.application.audit.permitted import bounds_of, check_ranks
 from remembrancer.application.audit.reading import State, is_digest
 from remembrancer.domain.l3_selection import LEFT_OUT_MAX, L3Selection
 from remembrancer.domain.recall import LeftOutReason, RecallKind, RecallMode
@@ -98,8 +99,11 @@ class SelectionRules:
         tenant = state.tenant
         self._ids = [one.entry_id for one in entries]
         self._facts.versions.want_all(
-            [(tenant, one.entry_id, one.version, one.digest) for one in entries], 0, place.position
+            [(tenant, one.entry_id, one.version, one.digest) for one in entries],
+            bounds_of(state, self._facts.labels, place),
+            place.position,
         )
+        check_ranks(state, place)
         if len(set(self._ids)) != len(entries) or not len(entries) <= state.k:
             place.report(
                 SELECTED, f"at most {state.k} entries, each once", f"{len(entries)} entries"
