@@ -17,9 +17,15 @@ from tests.application.house import (
 )
 
 from remembrancer.application.explain import Change, ChangeKind, Explanation
+from remembrancer.application.load import append
 from remembrancer.composition.store import Store
 from remembrancer.domain import ContextItem, LeftOutReason, RecallKind, Sensitivity
-from remembrancer.domain.errors import InvalidInputError, UnknownSelectionError
+from remembrancer.domain.errors import (
+    InvalidInputError,
+    MalformedRecordError,
+    UnknownSelectionError,
+)
+from remembrancer.domain.l3_selection import L3Selection
 
 MINUTE = timedelta(minutes=1)
 RULES = ContextItem(layer=0, id="rules", text="Answer from the sources.", required=True)
@@ -204,3 +210,17 @@ def test_what_was_never_selected_is_unknown(
 def test_names_that_nobody_has_are_refused(house: House, names: Sequence[str]) -> None:
     with pytest.raises(InvalidInputError):
         house.memory.explain(*names, tenant="acme")
+
+
+def test_a_reach_that_nobody_could_have_had_is_malformed(house: House) -> None:
+    house.memory.remember(an_entry("invoice one"))
+    committed = house.memory.select("other", "plan", a_query(), a_context())
+    reach = {**committed.filter, "sensitivity": ("nobody knows",)}
+    forged = L3Selection.select(
+        replace(committed, session="s", filter=reach), at=house.clock.now()
+    )
+    with house.store.transactions.acting_for("acme", "ana"):
+        append(house.store.log, forged)
+
+    with pytest.raises(MalformedRecordError, match="no decision recorded this"):
+        explained(house)

@@ -20,7 +20,7 @@ from remembrancer.application.ports import (
     Transactions,
 )
 from remembrancer.application.ports.access_policy import Access
-from remembrancer.domain.errors import UnknownSelectionError
+from remembrancer.domain.errors import MalformedRecordError, UnknownSelectionError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.l3_selection import (
     AssembledPack,
@@ -275,12 +275,20 @@ def _access(selection: Selection) -> Access | None:
     levels = selection.filter.get("sensitivity")
     if not scopes or not levels:
         return None
+    try:
+        ceiling = max(Sensitivity(one) for one in levels)
+    except ValueError as error:
+        raise MalformedRecordError(
+            stream_id=L3Selection.create_id(selection.tenant, selection.session, selection.stage),
+            version=1,
+            problem="no decision recorded this",
+        ) from error
     return Access(
         tenant=selection.tenant,
         owner=selection.owner,
         principal=selection.principal,
         scopes=scopes,
-        read_ceiling=max(Sensitivity(one) for one in levels),
+        read_ceiling=ceiling,
     )
 
 

@@ -38,20 +38,30 @@ def load(log: EventLog, kind: type[_Kind], stream_id: UUID) -> _Kind | None:
             an event that nobody altered holds what no decision could have recorded.
     """
     aggregate: Aggregate | None = None
-    version = 0
-    try:
-        for event in log.read(stream_id):
-            version = event.originator_version
-            aggregate = event.mutate(aggregate)
-    except _IMPOSSIBLE as error:
-        raise MalformedRecordError(
-            stream_id=stream_id, version=version, problem="no decision recorded this"
-        ) from error
+    for event in log.read(stream_id):
+        aggregate = evolved(aggregate, event)
     if aggregate is not None and not isinstance(aggregate, kind):
         raise MalformedRecordError(
             stream_id=stream_id, version=1, problem=f"is not a stream of {kind.__name__}"
         )
     return aggregate
+
+
+def evolved(aggregate: Aggregate | None, event: AggregateEvent) -> Aggregate | None:
+    """Return ``aggregate`` after ``event``, which begins one where there is none.
+
+    Raises:
+        MalformedRecordError: the event holds what no decision could have recorded.
+    """
+    try:
+        after: Aggregate | None = event.mutate(aggregate)
+    except _IMPOSSIBLE as error:
+        raise MalformedRecordError(
+            stream_id=event.originator_id,
+            version=event.originator_version,
+            problem="no decision recorded this",
+        ) from error
+    return after
 
 
 def append(log: EventLog, *aggregates: Aggregate) -> None:

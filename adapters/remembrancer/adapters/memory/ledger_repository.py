@@ -10,7 +10,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from remembrancer.adapters.memory.transactions import MemoryTransactions
-from remembrancer.application.load import append
+from remembrancer.application.load import append, evolved
 from remembrancer.application.ports.clock import Clock
 from remembrancer.application.ports.event_log import EventLog
 from remembrancer.application.ports.ledger_repository import (
@@ -64,7 +64,7 @@ class MemoryLedgerRepository(LedgerRepository):
             if ledger is None:
                 ledger = ReservationLedger.unused(tenant, owner)
             for event in self._log.read(ledger.id, after_version=ledger.version):
-                event.mutate(ledger)
+                evolved(ledger, event)
             now = ledger.not_before(self._clock.now())
             held = HeldLedger(ledger=ledger, now=now, find=partial(self._find, tenant, owner))
             refused: RefusedError | None = None

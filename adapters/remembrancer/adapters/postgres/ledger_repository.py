@@ -24,6 +24,7 @@ from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.exchange import Call
 from remembrancer.adapters.postgres.known_ledgers import KnownLedger, KnownLedgers
 from remembrancer.adapters.postgres.statements import settings
+from remembrancer.application.load import evolved
 from remembrancer.application.ports.clock import Clock
 from remembrancer.application.ports.ledger_repository import (
     HeldLedger,
@@ -191,7 +192,7 @@ class PostgresLedgerRepository(LedgerRepository):
         before = links.pop(0) if ledger.version else None
         check_chain(ledger.id, links, before=before)
         for one in links:
-            self._event(ledger.id, one).mutate(ledger)
+            evolved(ledger, self._event(ledger.id, one))
         last = links[-1] if links else before
         return ledger, GENESIS if last is None else last.own
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 from remembrancer.adapters.sqlite import spend_receipts
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.group_commit import GroupCommit
-from remembrancer.application.load import append
+from remembrancer.application.load import append, evolved
 from remembrancer.application.ports.clock import Clock
 from remembrancer.application.ports.event_log import EventLog
 from remembrancer.application.ports.ledger_repository import (
@@ -128,7 +128,7 @@ class SqliteLedgerRepository(LedgerRepository):
             ledger = _from_snapshot(connection, tenant, owner)
             snapshot_version = ledger.version
         for event in self._log.read(ledger.id, after_version=ledger.version):
-            event.mutate(ledger)
+            evolved(ledger, event)
         return ledger, snapshot_version
 
     def _record(
