@@ -4,6 +4,7 @@ import asyncio
 import random
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -20,8 +21,8 @@ from remembrancer.domain import ContextItem
 from remembrancer.domain.errors import InvalidInputError, StoreError
 
 ITEM = ContextItem(layer=0, id="rules", text="Be brief.")
-GUARDS = ("stored_events_are_not_removed", "stored_events_are_not_changed")
-"""Triggers that keep the log: whoever tampers with it has dropped them."""
+GUARDS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'stored%'"
+"""Triggers that keep the log: whoever tampers with it drops them, and puts them back."""
 
 
 def _live(house: House) -> None:
@@ -62,9 +63,10 @@ def audited(path: Path, scope: AuditScope | None = None) -> AuditReport:
 
 def _altered(path: Path, *statements: str) -> AuditReport:
     connection = apsw.Connection(str(path))
-    for guard in GUARDS:
-        connection.execute(f"DROP TRIGGER IF EXISTS {guard}")
-    for statement in statements:
+    guards: Any = connection.execute(GUARDS).fetchall()
+    for name, _ in guards:
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in (*statements, *(guard for _, guard in guards)):
         connection.execute(statement)
     connection.close()
     return audited(path)
@@ -275,6 +277,21 @@ def test_what_was_altered_is_told_whatever_time_it_says(path: Path) -> None:
     later = audited(path, AuditScope(since=datetime(2999, 1, 1, tzinfo=UTC)))
 
     assert "hash-chain" in _names(later)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM session_items",
+        "DELETE FROM session_items WHERE id = (SELECT max(id) FROM session_items)",
+        "DELETE FROM session_key",
+        "UPDATE session_key SET selection_id = NULL, tenant = NULL, key = NULL",
+    ],
+    ids=["all items", "items of one pack", "keys removed", "keys emptied"],
+)
+def test_a_session_of_which_a_part_is_gone_is_found(path: Path, statement: str) -> None:
+    """Erasing takes all of it at once."""
+    assert _names(_altered(path, statement)) == {"session-erased-as-a-whole"}
 
 
 # -- Damage ------------------------------------------------------------------

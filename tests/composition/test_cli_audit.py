@@ -3,6 +3,7 @@
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -17,9 +18,12 @@ def _look(folder: Path) -> dict[str, tuple[int, int]]:
 
 def _altered(shell: Shell, *statements: str) -> None:
     connection = apsw.Connection(str(shell.folder / "memory.db"))
-    for guard in ("stored_events_are_not_removed", "stored_events_are_not_changed"):
-        connection.execute(f"DROP TRIGGER IF EXISTS {guard}")
-    for statement in statements:
+    guards: Any = connection.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'stored%'"
+    ).fetchall()
+    for name, _ in guards:
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in (*statements, *(guard for _, guard in guards)):
         connection.execute(statement)
     connection.close()
 

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from remembrancer.adapters.sqlite import schema
 from remembrancer.adapters.sqlite.audit_file import AuditFile, open_for_audit
+from remembrancer.adapters.sqlite.audit_schema import schema_differences
 from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.application.audit.natural_key import version_key
 from remembrancer.application.ports.audit_source import (
@@ -267,3 +268,5 @@ class SqliteAuditSource(AuditSource):
                 expected=f"schema {schema.SCHEMA_VERSION} or older",
                 found=f"schema {version}, of a newer release",
             )
+        else:
+            yield from schema_differences(self._connection)

@@ -1,10 +1,11 @@
 """The schema: every ``*.sql`` file of this package, applied in the order of their names.
 
 All scripts say ``IF NOT EXISTS``.  A hash over them is kept in the one row of ``schema_info``:
-when it agrees, opening runs none of them.
+when it agrees, and no trigger is missing, opening runs none of them.
 """
 
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -15,6 +16,8 @@ from remembrancer.domain.errors import StoreCorruptError, StoreNewerError, Store
 APPLICATION_ID = 0x524D4252
 """``RMBR``, in the file's header."""
 SCHEMA_VERSION = 1
+
+_TRIGGERS = "SELECT count(*) FROM main.sqlite_schema WHERE type = 'trigger' AND name IN ({names})"
 
 
 def is_current(connection: apsw.Connection, *, store: str) -> bool:
@@ -36,7 +39,8 @@ def is_current(connection: apsw.Connection, *, store: str) -> bool:
     if not connection.table_exists("main", "schema_info"):
         return False
     found: str | None = connection.execute("SELECT scripts_sha256 FROM schema_info").get
-    return version == SCHEMA_VERSION and found == scripts_sha256()
+    is_ours = version == SCHEMA_VERSION and found == scripts_sha256()
+    return is_ours and (connection.readonly("main") or _is_guarded(connection))
 
 
 def apply(connection: apsw.Connection, *, store: str) -> None:
@@ -50,8 +54,7 @@ def apply(connection: apsw.Connection, *, store: str) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not is_current(connection, store=store):  # Another process may have been first.
-            for script in _scripts():
-                connection.execute(script)
+            run_scripts(connection)
             connection.execute(
                 "INSERT INTO schema_info (id, scripts_sha256) VALUES (1, ?)"
                 " ON CONFLICT (id) DO UPDATE SET scripts_sha256 = excluded.scripts_sha256",
@@ -66,9 +69,28 @@ def apply(connection: apsw.Connection, *, store: str) -> None:
         raise
 
 
+def run_scripts(connection: apsw.Connection) -> None:
+    """Make whatever isn't there yet."""
+    for script in _scripts():
+        connection.execute(script)
+
+
 def scripts_sha256() -> str:
     """Return the hash over all scripts, hexadecimal."""
     return hashlib.sha256("\0".join(_scripts()).encode()).hexdigest()
+
+
+def _is_guarded(connection: apsw.Connection) -> bool:
+    """Say whether the triggers that keep the log are there; nobody writes without them."""
+    names = _triggers()
+    marks = ", ".join("?" * len(names))
+    count: int = connection.execute(_TRIGGERS.format(names=marks), names).get
+    return count == len(names)
+
+
+@cache
+def _triggers() -> tuple[str, ...]:
+    return tuple(re.findall(r"CREATE TRIGGER IF NOT EXISTS (\w+)", "\n".join(_scripts())))
 
 
 @cache
