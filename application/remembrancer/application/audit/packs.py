@@ -20,7 +20,12 @@ PACK = Invariant(
     "the digest that was recorded.",
     source="seed L3, determinism contract; design 4.1",
 )
-INVARIANTS: Final = (PACK,)
+WHOLE_SESSIONS = Invariant(
+    name="session-erased-as-a-whole",
+    sentence="A session's key and the host's items of all its packs are kept, or all are gone.",
+    source="design 4.1; adr/0003",
+)
+INVARIANTS: Final = (PACK, WHOLE_SESSIONS)
 
 PACKS_AT_ONCE: Final = 64
 """Packs that are looked up together: a look-up costs as much as three texts do."""
@@ -113,6 +118,10 @@ class PackCheck:
         items: bytes | None,
     ) -> None:
         place, pack = one.place, one.pack
+        if (items is None) != (key is None):
+            which = ("the session's key", "the host's items")
+            kept, gone = which if items is None else which[::-1]
+            place.report(WHOLE_SESSIONS, f"{gone}, as {kept} is there", "none")
         if items is None or key is None:
             if len(one.quoted) != len(pack.included):
                 self.counts.erased += 1
