@@ -32,7 +32,7 @@ EVENTS = int(os.environ.get("REMEMBRANCER_TEST_AUDITED", "200000"))
 ROUNDS = 3
 RATIO_MAX = 3.0
 MEMORY_MAX = 200 * 2**20
-MADE_BY = 1
+MADE_BY = 2
 """Raised when the store is to be made anew."""
 _ROWS = (
     "SELECT topic, state, predecessor_hash, event_hash FROM stored_events ORDER BY notification_id"

@@ -283,15 +283,35 @@ def test_what_was_altered_is_told_whatever_time_it_says(path: Path) -> None:
     "statement",
     [
         "DELETE FROM session_items",
-        "DELETE FROM session_items WHERE id = (SELECT max(id) FROM session_items)",
+        "DELETE FROM session_items WHERE id = (SELECT min(id) FROM session_items)",
         "DELETE FROM session_key",
-        "UPDATE session_key SET selection_id = NULL, tenant = NULL, key = NULL",
     ],
-    ids=["all items", "items of one pack", "keys removed", "keys emptied"],
+    ids=["all items", "items of one pack", "keys"],
 )
 def test_a_session_of_which_a_part_is_gone_is_found(path: Path, statement: str) -> None:
     """Erasing takes all of it at once."""
     assert _names(_altered(path, statement)) == {"session-erased-as-a-whole"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE original SET text = 'left', salt = zeroblob(32) WHERE index_id IS NULL",
+        "UPDATE session_key SET key = zeroblob(32) WHERE selection_id IS NULL",
+        "UPDATE session_items SET items = x'00' WHERE selection_id IS NULL",
+        (
+            "INSERT INTO vector_outbox (index_number, entry_id, version, tenant, owner, vector)"
+            " SELECT 1, entry_id, 1, tenant, 'ana', zeroblob(8) FROM erased_entry"
+        ),
+        "INSERT INTO vector_outbox (vector) VALUES (zeroblob(8))",
+        "UPDATE vector_row_1 SET metadata = 'left' WHERE gone IS NOT NULL",
+    ],
+    ids=["text", "key", "items", "vector on its way", "vector", "metadata"],
+)
+def test_what_erasing_has_left_is_found(path: Path, statement: str) -> None:
+    [finding] = _altered(path, statement).findings
+
+    assert finding.expected.startswith("nothing of what was erased in ")
 
 
 # -- Damage ------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from remembrancer.adapters.sqlite import schema
 from remembrancer.adapters.sqlite.audit_file import AuditFile, open_for_audit
+from remembrancer.adapters.sqlite.audit_remnants import remnants
 from remembrancer.adapters.sqlite.audit_schema import schema_differences
 from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.application.audit.natural_key import version_key
@@ -122,6 +123,7 @@ class SqliteAuditSource(AuditSource):
             for table in _TABLES:
                 if not self._connection.table_exists("main", table):
                     yield StoreFault(expected=f"table {table}", found="none")
+            yield from remnants(self._connection)
             # The other tables are read whole in any case, and compared with the log.
             for (said,) in self._connection.execute("PRAGMA quick_check('stored_events')"):
                 if said != "ok":
