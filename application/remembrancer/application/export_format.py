@@ -11,14 +11,17 @@ from datetime import UTC
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from remembrancer.application.export_bounds import bytes_max, is_within_bounds
 from remembrancer.application.ports import Original
 from remembrancer.application.ports.archive import ArchivedEvent, ArchivedSession
+from remembrancer.application.utc_time import UtcTime
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.entry import METADATA_KEYS_MAX, SUBJECTS_MAX
 from remembrancer.domain.export_errors import DamagedExportError, UnreadableExportError
 from remembrancer.domain.identity import EntryId
+from remembrancer.domain.l3_selection import L3Selection
 from remembrancer.domain.original_digest import SALT_BYTES
 from remembrancer.domain.parsed import Name, Text
 from remembrancer.domain.scope import Scope
@@ -27,8 +30,6 @@ from remembrancer.domain.sensitivity import Sensitivity
 FORMAT: Final = "remembrancer-export"
 VERSION: Final = 1
 """Raised when a line changes; a release reads all versions up to its own."""
-LINE_BYTES_MAX: Final = 268_435_456
-"""A longer line is none of ours."""
 
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -109,7 +110,7 @@ class OriginalLine(_Line):
     scope: Scope
     kind: Name
     sensitivity: Sensitivity
-    recorded_at: AwareDatetime
+    recorded_at: UtcTime
     digest: _Hash
     salt: _Salt
     tokens: _Count
@@ -168,6 +169,7 @@ class EndLine(_Line):
 
 Line = Header | OwnerLine | EventLine | OriginalLine | SessionLine | EndLine
 
+_PACK_TOPIC: Final = L3Selection.ContextPackAssembled.TOPIC
 _READ: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="line")])
 
 
@@ -178,17 +180,21 @@ class LineWriter:
         self._write = write
         self._sha256 = hashlib.sha256()
         self._owners: dict[tuple[str, str], int] = {}
+        self._packs = 0
         self.lines = 0
 
     def put(self, line: _Line) -> None:
         """Write one line.
 
         Raises:
-            UnreadableExportError: it would be too long to be read again.
+            UnreadableExportError: it would be too much to be read again.
         """
         data = line.data()
-        if len(data) > LINE_BYTES_MAX:
-            raise UnreadableExportError(f"a {line.line} has more than {LINE_BYTES_MAX} bytes")  # type: ignore[attr-defined]  # All have it.
+        if isinstance(line, EventLine) and line.topic == _PACK_TOPIC:
+            self._packs += 1
+        if not is_within_bounds(data, packs=self._packs):
+            kind = line.line  # type: ignore[attr-defined]  # All have it.
+            raise UnreadableExportError(f"a line of kind {kind} is too much to be read again")
         self._sha256.update(data)
         self._write(data)
         self.lines += 1
@@ -277,12 +283,14 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Line]]:
     """
     sha256 = hashlib.sha256()
     ended = False
-    number = 0
+    number = packs = 0
     for number, data in enumerate(lines, start=1):
         if ended:
             raise DamagedExportError(line=number, problem="something follows the end")
-        line = _first(data) if number == 1 else _read(number, data)
-        if isinstance(line, EndLine):
+        line = _first(data) if number == 1 else _read(number, data, packs=packs)
+        if isinstance(line, EventLine) and line.topic == _PACK_TOPIC:
+            packs += 1
+        elif isinstance(line, EndLine):
             ended = True
             if line.lines != number - 1 or line.sha256 != sha256.hexdigest():
                 problem = "the lines before it aren't those that were written"
@@ -297,8 +305,9 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Line]]:
 
 def _first(data: bytes) -> Line:
     known = None
-    with suppress(ValidationError):  # What it says is nothing for an error.
-        known = _Opening.model_validate_json(data)
+    if len(data) <= bytes_max(b""):
+        with suppress(ValidationError):  # What it says is nothing for an error.
+            known = _Opening.model_validate_json(data)
     if known is None or known.format != FORMAT:
         raise UnreadableExportError("the file is no export of remembrancer")
     if known.version > VERSION:
@@ -306,7 +315,7 @@ def _first(data: bytes) -> Line:
             f"the export is of format {known.version}, this release reads up to {VERSION}: "
             "upgrade remembrancer"
         )
-    return _read(1, data)
+    return _read(1, data, packs=0)
 
 
 class _Opening(BaseModel):
@@ -319,9 +328,11 @@ class _Opening(BaseModel):
     version: int
 
 
-def _read(number: int, data: bytes) -> Line:
+def _read(number: int, data: bytes, *, packs: int) -> Line:
+    if len(data) > bytes_max(data) or not is_within_bounds(data, packs=packs):
+        raise DamagedExportError(line=number, problem="is more than any that is written")
     line: Any = None
-    if data.endswith(b"\n") and len(data) <= LINE_BYTES_MAX:
+    if data.endswith(b"\n"):
         with suppress(ValidationError):  # As above.
             line = _READ.validate_json(data)
     if line is None or isinstance(line, Header) != (number == 1):

@@ -8,22 +8,20 @@ the store checks that each event follows its predecessor; whatever is wrong undo
 import hmac
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from eventsourcing.domain import AggregateEvent
 
 from remembrancer.application.entry_index import index_id, labels, searchable_text
 from remembrancer.application.export_format import (
-    EndLine,
     EventLine,
-    Header,
-    Line,
     OriginalLine,
     OwnerLine,
     SessionLine,
     read_lines,
 )
+from remembrancer.application.export_reading import AT_ONCE, Reading
 from remembrancer.application.ports import (
     EntryVault,
     EventLog,
@@ -35,6 +33,8 @@ from remembrancer.application.ports import (
 )
 from remembrancer.application.ports.archive import Archive, ArchivedEvent, Counts, Part
 from remembrancer.application.remember import Progress
+from remembrancer.application.restored_spend import RestoredSpend
+from remembrancer.application.utc_time import is_in_utc
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import MalformedRecordError, StaleStreamError
 from remembrancer.domain.export_errors import DamagedExportError, StoreNotEmptyError
@@ -44,17 +44,11 @@ from remembrancer.domain.original_digest import original_digest
 from remembrancer.domain.reservation_event import LedgerEvent
 from remembrancer.domain.reservation_ledger import ReservationLedger
 
-AT_ONCE = 500
-"""Lines written, or versions indexed, in one go."""
-
 CHARACTERS_AT_ONCE = 4_194_304
 """The same by size; one that is larger goes alone."""
 
 ReadLines = Callable[[], AbstractContextManager[Iterator[bytes]]]
 """Opens the export at its beginning; gives its lines with their ends."""
-
-_ORDER: dict[type, int] = {Header: 0, EventLine: 1, OriginalLine: 2, SessionLine: 3, EndLine: 4}
-"""In which order lines stand; those of owners stand anywhere between."""
 
 _FOLLOWED = frozenset(
     one.TOPIC
@@ -135,11 +129,11 @@ class Restore:
     # -- Looking at every line ---------------------------------------------
 
     def _checked(self, lines: Iterator[bytes], progress: Progress | None) -> Counts:
-        reading = _Reading()
+        reading, spend = Reading(), RestoredSpend()
         for number, line in read_lines(lines):
             reading.take(number, line)
             if isinstance(line, EventLine):
-                self._check_event(number, line.event(reading.whose(number, line.of)))
+                self._check_event(number, line.event(reading.whose(number, line.of)), spend)
             elif isinstance(line, OriginalLine):
                 _check_original(number, line.original(reading.whose(number, line.of)))
             elif isinstance(line, SessionLine):
@@ -147,20 +141,25 @@ class Restore:
             reading.tell(progress, of_passes=2)
         return reading.counts
 
-    def _check_event(self, number: int, one: ArchivedEvent) -> None:
+    def _check_event(self, number: int, one: ArchivedEvent, spend: RestoredSpend) -> None:
         link = Link(one.version, one.topic, one.state, one.predecessor, one.own)
         with _at(number):
             check_link(one.stream_id, link)
             event = self._event(one)
         if not _is_of(event, one):
             raise DamagedExportError(line=number, problem="the event is another owner's")
+        if not is_in_utc(event.timestamp):
+            raise DamagedExportError(line=number, problem="UTC can't tell when the event was")
+        problem = spend.problem_of(event) if isinstance(event, LedgerEvent) else None
+        if problem is not None:
+            raise DamagedExportError(line=number, problem=problem)
 
     # -- Writing -----------------------------------------------------------
 
     def _written(
         self, lines: Iterator[bytes], counts: Counts, progress: Progress | None
     ) -> Restored:
-        reading = _Reading(done=counts.events + counts.originals + counts.sessions)
+        reading = Reading(done=counts.events + counts.originals + counts.sessions)
 
         def told() -> Iterator[tuple[int, _Owned]]:
             for number, line in read_lines(lines):
@@ -182,7 +181,7 @@ class Restore:
             versions_by_words=sum(self._index(owner) for owner in reading.owners),
         )
 
-    def _take(self, reading: "_Reading", run: list[tuple[int, _Owned]]) -> None:
+    def _take(self, reading: Reading, run: list[tuple[int, _Owned]]) -> None:
         """Write lines of one kind and one owner."""
         number, first = run[0]
         whose = reading.whose(number, first.of)
@@ -252,85 +251,6 @@ class Restore:
         return self._log.event_of(one.stream_id, one.version, one.topic, one.state)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Reading:
-    """How far an export has been read, and what its lines so far say of the others."""
-
-    done: int = 0
-    """Of an earlier reading."""
-    header: Header | None = None
-    owners: list[OwnerLine] = field(default_factory=list)
-    line: int = 0
-    place: int = 0
-    position: int = 0
-    seen: dict[type, int] = field(default_factory=dict)
-
-    @property
-    def counts(self) -> Counts:
-        """What was there so far."""
-        return Counts(
-            events=self.seen.get(EventLine, 0),
-            originals=self.seen.get(OriginalLine, 0),
-            sessions=self.seen.get(SessionLine, 0),
-        )
-
-    @property
-    def holds_originals(self) -> bool:
-        """Whether texts come with it."""
-        return self.header is not None and self.header.holds_originals
-
-    def take(self, number: int, line: Line) -> None:
-        """Take a line in.
-
-        Raises:
-            DamagedExportError: it can't stand where it does.
-        """
-        self.line = number
-        self.seen[type(line)] = self.seen.get(type(line), 0) + 1
-        if isinstance(line, OwnerLine):
-            if line.number != len(self.owners) + 1:
-                raise DamagedExportError(line=number, problem="an owner is missing before it")
-            self.owners.append(line)
-            return
-        if _ORDER[type(line)] < self.place:
-            raise DamagedExportError(line=number, problem="doesn't stand in its place")
-        self.place = _ORDER[type(line)]
-        if isinstance(line, Header):
-            self.header = line
-        elif isinstance(line, EventLine):
-            if line.position <= self.position:
-                raise DamagedExportError(line=number, problem="positions don't rise")
-            self.position = line.position
-        elif isinstance(line, EndLine):
-            self._end(number, line)
-
-    def whose(self, number: int, of: int) -> OwnerLine:
-        """Return an owner by number.
-
-        Raises:
-            DamagedExportError: no line has said who that is.
-        """
-        if of > len(self.owners):
-            raise DamagedExportError(line=number, problem="nothing says whose it is")
-        return self.owners[of - 1]
-
-    def tell(self, progress: Progress | None, *, of_passes: int) -> None:
-        """Report how far it is, now and then."""
-        due = self.line % AT_ONCE == 0 or self.place == _ORDER[EndLine]
-        if progress is not None and self.header is not None and due:
-            one = self.header.events + self.header.originals + self.header.sessions
-            progress(min(self.done + sum(_length(self.counts)), of_passes * one), of_passes * one)
-
-    def _end(self, number: int, line: EndLine) -> None:
-        said = Counts(events=line.events, originals=line.originals, sessions=line.sessions)
-        header = self.header
-        announced = header and Counts(
-            events=header.events, originals=header.originals, sessions=header.sessions
-        )
-        if not said == announced == self.counts:
-            raise DamagedExportError(line=number, problem="the counts don't agree")
-
-
 @contextmanager
 def _at(line: int) -> Generator[None]:
     """Say where in the export an event stands, or the run of events that it is in."""
@@ -380,7 +300,3 @@ def _is_of(event: AggregateEvent, one: ArchivedEvent) -> bool:
         and said.get("owner", one.owner) == one.owner
         and (entry_id is None or MemoryEntry.create_id(one.tenant, entry_id) == one.stream_id)
     )
-
-
-def _length(counts: Counts) -> Iterable[int]:
-    return (counts.events, counts.originals, counts.sessions)

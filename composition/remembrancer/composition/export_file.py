@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from remembrancer.application.export_format import LINE_BYTES_MAX
+from remembrancer.application.audit.seal import LINE_BYTES_MAX as SEAL_LINE_BYTES_MAX
+from remembrancer.application.export_bounds import SMALL_BYTES, bytes_max
 from remembrancer.domain.errors import InvalidInputError, StoreFullError, StoreUnavailableError
 from remembrancer.domain.export_errors import DamagedExportError
 
@@ -58,17 +59,37 @@ def lines_of(path: Path) -> Generator[Iterator[bytes]]:
         InvalidInputError: the file can't be read.
         DamagedExportError: it can't be unpacked to its end.
     """
+    with _opened(path, field="file") as source:
+        yield _lines(source)
+
+
+@contextmanager
+def seal_lines_of(path: Path) -> Generator[Iterator[bytes]]:
+    """Open a seal, packed or not; yield its lines with their ends.
+
+    Raises:
+        InvalidInputError: the file can't be read, or not be unpacked to its end.
+    """
+    with _opened(path, field="seal") as source:
+        yield _seal_lines(source)
+
+
+@contextmanager
+def _opened(path: Path, *, field: str) -> Generator[BinaryIO]:
     with ExitStack() as stack:
         try:
             file = stack.enter_context(path.open("rb"))
             packed = file.peek(2).startswith(_GZIP_MAGIC)
         except OSError as error:
             problem = f"{path} can't be read: {error.strerror}"
-            raise InvalidInputError(field="file", problem=problem) from None
+            raise InvalidInputError(field=field, problem=problem) from None
         source: BinaryIO = file
         if packed:
             source = stack.enter_context(gzip.open(file))  # type: ignore[assignment]  # It reads.
-        yield _lines(source)
+        yield source
+
+
+# One byte more than a line of ours may have: whoever reads it sees that it isn't one.
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
@@ -76,11 +97,25 @@ def _lines(source: BinaryIO) -> Iterator[bytes]:
     while True:
         number += 1
         try:
-            # One byte more than a line of ours may have: whoever reads it sees that it isn't one.
-            line = source.readline(LINE_BYTES_MAX + 1)
+            line = source.readline(SMALL_BYTES + 1)
+            longest = bytes_max(line)
+            if len(line) > SMALL_BYTES and longest > SMALL_BYTES and not line.endswith(b"\n"):
+                line += source.readline(longest + 1 - len(line))
         except (OSError, EOFError, zlib.error):
             problem = "can't be unpacked or read any further"
             raise DamagedExportError(line=number, problem=problem) from None
+        if not line:
+            return
+        yield line
+
+
+def _seal_lines(source: BinaryIO) -> Iterator[bytes]:
+    while True:
+        try:
+            line = source.readline(SEAL_LINE_BYTES_MAX + 1)
+        except (OSError, EOFError, zlib.error):
+            problem = "can't be unpacked or read any further"
+            raise InvalidInputError(field="seal", problem=problem) from None
         if not line:
             return
         yield line

@@ -18,7 +18,7 @@ from remembrancer.application.ports.ledger_repository import (
     LedgerRepository,
     SpendOfDay,
 )
-from remembrancer.domain.errors import RefusedError
+from remembrancer.domain.errors import MalformedRecordError, RefusedError
 from remembrancer.domain.money import UtcDay
 from remembrancer.domain.reservation import Reservation, ReservationState
 from remembrancer.domain.reservation_event import LedgerEvent, ReservationAdmitted
@@ -99,10 +99,21 @@ class MemoryLedgerRepository(LedgerRepository):
         ]
 
     def take(self, facts: Iterable[LedgerEvent]) -> None:
-        """Let receipts follow events that are in the log already."""
+        """Let receipts follow events that are in the log already.
+
+        Raises:
+            MalformedRecordError: a reservation was admitted before.
+        """
         with self._transactions.begin():
             for fact in facts:
-                self._follow(self._receipts[fact.tenant, fact.owner], fact)
+                receipts = self._receipts[fact.tenant, fact.owner]
+                if isinstance(fact, ReservationAdmitted) and fact.reservation_id in receipts:
+                    raise MalformedRecordError(
+                        stream_id=fact.originator_id,
+                        version=fact.originator_version,
+                        problem="no receipt can follow it: its reservation was admitted before",
+                    )
+                self._follow(receipts, fact)
 
     def _find(self, tenant: str, owner: str, reservation_id: UUID) -> Reservation | None:
         receipt = self._receipts.get((tenant, owner), {}).get(reservation_id)

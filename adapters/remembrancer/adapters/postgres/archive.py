@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from eventsourcing.persistence import StoredEvent
+from psycopg import errors as states
 from typing_extensions import override
 
 from remembrancer.adapters.postgres import spend_receipts
@@ -24,6 +25,7 @@ from remembrancer.application.ports.archive import (
 )
 from remembrancer.application.ports.entry_vault import Original
 from remembrancer.domain.canonical_json import canonical_json
+from remembrancer.domain.errors import MalformedRecordError
 from remembrancer.domain.hash_chain import GENESIS, Link, check_chain, check_next
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.reservation import ReservationKind
@@ -188,8 +190,15 @@ class PostgresArchive(Archive):
     @override
     def take_receipts(self, facts: Sequence[LedgerEvent]) -> None:
         for fact in facts:
-            with self._database.write(tenant=fact.tenant, owner=fact.owner) as connection:
-                _record(connection, fact)
+            try:
+                with self._database.write(tenant=fact.tenant, owner=fact.owner) as connection:
+                    _record(connection, fact)
+            except states.UniqueViolation as error:
+                raise MalformedRecordError(
+                    stream_id=fact.originator_id,
+                    version=fact.originator_version,
+                    problem="no receipt can follow it: its reservation was admitted before",
+                ) from error
 
     def _rows(self, connection: Connection, statement: str, values: Any) -> Iterator[Any]:
         """Iterate over rows that the server keeps until they are fetched."""

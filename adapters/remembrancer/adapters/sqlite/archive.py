@@ -183,7 +183,18 @@ class SqliteArchive(Archive):
     def take_receipts(self, facts: Sequence[LedgerEvent]) -> None:
         with self._database.write() as connection:
             for fact in facts:
-                spend_receipts.record(connection, fact)
+                try:
+                    spend_receipts.record(connection, fact)
+                except apsw.ConstraintError as error:
+                    raise _not_to_follow(fact) from error
+
+
+def _not_to_follow(fact: LedgerEvent) -> MalformedRecordError:
+    return MalformedRecordError(
+        stream_id=fact.originator_id,
+        version=fact.originator_version,
+        problem="no receipt can follow it: its reservation was admitted before",
+    )
 
 
 def _reading(

@@ -26,6 +26,9 @@ FORMAT_VERSION: Final = 1
 SIGNED_FOR: Final = b"remembrancer seal 1\n"
 """Stands before the statement in what is signed, so that no other signature passes for one."""
 
+LINE_BYTES_MAX: Final = 1_024
+"""A stream's line has about 150, the statement about 450; a longer one is no seal's."""
+
 PROGRESS_EVERY: Final = 8_192
 _NUMBER_BYTES = 8
 _KEY_BYTES = 16
@@ -103,13 +106,16 @@ class Statement:
         """Read a statement.
 
         Raises:
-            ValueError, TypeError, KeyError: it isn't one.
+            ValueError, TypeError, KeyError, OverflowError: it isn't one.
         """
+        sealed_at = datetime.fromisoformat(given["sealed_at"])
+        if sealed_at.tzinfo is None:  # Nobody can say when that is.
+            raise ValueError("not a time")
         statement = cls(
             events=given["events"],
             position=given["position"],
             root=bytes.fromhex(given["root"]),
-            sealed_at=datetime.fromisoformat(given["sealed_at"]),
+            sealed_at=sealed_at,
             streams=given["streams"],
         )
         if statement.as_json() != given:
@@ -236,7 +242,7 @@ def read_seal(lines: Iterable[bytes]) -> SealFile:
             b64decode(said["signature"], validate=True),
             b64decode(said["public_key"], validate=True),
         )
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         raise _not_a_seal("ends with something else than a statement") from None
 
 
@@ -251,6 +257,8 @@ def _content(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield all lines after the first, which must say that this is a seal."""
     first = True
     for line in lines:
+        if len(line) > LINE_BYTES_MAX:
+            raise _not_a_seal("has a line that is longer than any of a seal's")
         bare = line.removesuffix(b"\n")
         if first:
             first = False

@@ -130,5 +130,9 @@ class Archive(Protocol):
         ...
 
     def take_receipts(self, facts: "Sequence[LedgerEvent]") -> None:
-        """Let the receipts of ledgers follow events that were taken in, in order."""
+        """Let the receipts of ledgers follow events that were taken in, in order.
+
+        Raises:
+            MalformedRecordError: a reservation was admitted before; roll back.
+        """
         ...

@@ -111,13 +111,13 @@ def verify(
         public_key_of,
     )
     from remembrancer.application.audit.verify_seal import VerifySeal  # noqa: PLC0415
-    from remembrancer.composition.export_file import lines_of  # noqa: PLC0415
+    from remembrancer.composition.export_file import seal_lines_of  # noqa: PLC0415
 
     trusted = public_key_of(_read(public_key, field="public-key"))
     store, out = audited_store(db, config), Output(as_json=as_json)
 
     def lines() -> AbstractContextManager[Iterable[bytes]]:
-        return lines_of(seal_file)
+        return seal_lines_of(seal_file)
 
     with opened_source(store) as source, out.progress("verifying") as progress:
         check = VerifySeal(source=source, signatures=Ed25519SignatureCheck())
