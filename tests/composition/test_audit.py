@@ -107,6 +107,24 @@ def test_a_memory_that_spends_is_green(tmp_path: Path) -> None:
     assert (report.counts["receipts"], report.counts["vectors"]) == (2, 1)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_session_that_goes_on_after_its_erasure_is_green(backend: str, tmp_path: Path) -> None:
+    """What comes after is kept under a new key; what came before stays gone."""
+    with open_house(tmp_path / "memory.db" if backend == "sqlite" else None) as house:
+        memory = house.memory
+        memory.remember(an_entry("invoice number one"))
+        for budget in (10_000, 5_000):
+            memory.build_pack(
+                "s", "plan", a_query(), a_context(), items=[ITEM], token_budget=budget
+            )
+        memory.erase_session("s", tenant="acme")
+        memory.build_pack("s", "plan", a_query(), a_context(), items=[ITEM], token_budget=10_000)
+
+        report = memory.audit()
+
+    assert report.findings == ()
+
+
 def test_what_was_erased_is_noted_not_found(path: Path) -> None:
     report = audited(path)
 
@@ -282,15 +300,23 @@ def test_what_was_altered_is_told_whatever_time_it_says(path: Path) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "DELETE FROM session_items",
-        "DELETE FROM session_items WHERE id = (SELECT min(id) FROM session_items)",
+        "DELETE FROM session_items WHERE number = 2",
         "DELETE FROM session_key",
     ],
-    ids=["all items", "items of one pack", "keys"],
+    ids=["items of a later pack", "keys"],
 )
 def test_a_session_of_which_a_part_is_gone_is_found(path: Path, statement: str) -> None:
     """Erasing takes all of it at once."""
     assert _names(_altered(path, statement)) == {"session-erased-as-a-whole"}
+
+
+def test_a_pack_after_its_session_was_erased_is_no_finding(path: Path) -> None:
+    """It has a new key, under which only its own items are kept."""
+    with open_house(path) as house:
+        house.memory.erase_session("s", tenant="acme")
+        house.memory.build_pack("s", "plan", a_query(), a_context(), items=[], token_budget=900)
+
+    assert audited(path).findings == ()
 
 
 @pytest.mark.parametrize(

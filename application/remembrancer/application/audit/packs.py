@@ -22,7 +22,8 @@ PACK = Invariant(
 )
 WHOLE_SESSIONS = Invariant(
     name="session-erased-as-a-whole",
-    sentence="A session's key and the host's items of all its packs are kept, or all are gone.",
+    sentence="The host's items of a pack are kept with their session's key, and no longer than "
+    "those of the selection's later packs.",
     source="design 4.1; adr/0003",
 )
 INVARIANTS: Final = (PACK, WHOLE_SESSIONS)
@@ -69,6 +70,8 @@ class PackCheck:
         self.counts = PackCounts()
         self._waiting: list[_Waiting] = []
         self._tokens = 0
+        self._kept_of = b""
+        """The last selection of which a pack's items were there; its packs come in order."""
 
     def __call__(self, place: Place, selection: State, pack: State) -> None:
         """Check one pack of ``selection``, now or soon; both were read from the log."""
@@ -118,10 +121,7 @@ class PackCheck:
         items: bytes | None,
     ) -> None:
         place, pack = one.place, one.pack
-        if (items is None) != (key is None):
-            which = ("the session's key", "the host's items")
-            kept, gone = which if items is None else which[::-1]
-            place.report(WHOLE_SESSIONS, f"{gone}, as {kept} is there", "none")
+        self._check_whole(place, key, items)
         if items is None or key is None:
             if len(one.quoted) != len(pack.included):
                 self.counts.erased += 1
@@ -144,6 +144,20 @@ class PackCheck:
             digest = exact_digest(one.selection, pack, items, texts)
             if digest != pack.digest:
                 place.report(PACK, str(pack.digest), digest)
+
+    def _check_whole(self, place: Place, key: bytes | None, items: bytes | None) -> None:
+        """Find what is left, or gone, of a session though erasing takes all of it.
+
+        A pack that is assembled after that has a new key: items of earlier packs may be gone.
+        """
+        if items is not None:
+            self._kept_of = place.stream
+            if key is None:
+                place.report(WHOLE_SESSIONS, "the key of a session whose items are there", "none")
+        elif self._kept_of == place.stream:
+            place.report(
+                WHOLE_SESSIONS, "the host's items, as an earlier pack's are there", "none"
+            )
 
     def _is_confirmed(self, one: _Waiting, items: bytes, texts: list[RawText]) -> bool:
         """Say whether the quick way comes to the recorded digest; if not, that says nothing."""
