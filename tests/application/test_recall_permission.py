@@ -121,6 +121,20 @@ def test_a_policy_widens_within_the_tenant_and_never_beyond(
         assert named <= set(list(ids)[:3])
 
 
+@pytest.mark.parametrize("kind", [RecallKind.DELIBERATE, RecallKind.CORE])
+def test_no_policy_lifts_the_ceiling(path: Path | None, kind: RecallKind) -> None:
+    """So that an audit can prove of every selection what its bounds say."""
+    with open_house(path, policy=Lenient(None)) as house:
+        house.memory.remember(an_entry(kind="core", sensitivity=Sensitivity.RESTRICTED))
+        seen = house.memory.remember(an_entry(kind="core", sensitivity=Sensitivity.PUBLIC))
+
+        found = house.memory.recall(
+            a_query(QUESTION, kind=kind, read_ceiling=Sensitivity.INTERNAL), a_context()
+        )
+
+    assert [one.entry_id for one in found.entries] == [seen]
+
+
 # -- Indexes that lie --------------------------------------------------------
 
 
