@@ -21,7 +21,9 @@ from remembrancer.domain.fences import _SUSPECT, escaped
 SPELLINGS = [StateReader().spell, FastStateReader().spell]
 
 anything = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
-names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
+names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12).filter(
+    str.strip
+)
 marked = st.lists(st.sampled_from(["<<<", ">>>", "\\u{3C}", "\x7f", "\u2028", "é", "a\n"])).map(
     lambda parts: "".join(["x", *parts])
 )
