@@ -15,7 +15,7 @@ from remembrancer.application.ports.vector_indexes import (
     require_kept_here,
 )
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
-from remembrancer.domain.errors import InvalidInputError, StoreUnavailableError
+from remembrancer.domain.errors import StoreUnavailableError
 
 
 class MemoryVectorIndexes(VectorIndexes):
@@ -59,9 +59,8 @@ class MemoryVectorIndexes(VectorIndexes):
     @override
     def advance(self, index: VectorIndex, position: int) -> VectorIndex:
         with self._transactions.begin():
-            found = self._indexes.get(index.number)
-            if found is None or found.state is not IndexState.ACTIVE or not found.follows:
-                found = self._building(index)
+            found = self._found(index)
+            found.require_may_advance()
             return self._put(replace(found, position=position))
 
     @override
@@ -70,7 +69,8 @@ class MemoryVectorIndexes(VectorIndexes):
             before = self._of_state(IndexState.ACTIVE)
             if before is not None and before.number == index.number:
                 return before
-            building = self._building(index)
+            building = self._found(index)
+            building.require_building()
             if before is not None:
                 self._put(replace(before, state=IndexState.RETIRED))
             return self._put(replace(building, state=IndexState.ACTIVE))
@@ -81,8 +81,7 @@ class MemoryVectorIndexes(VectorIndexes):
             found = self._indexes.get(index.number)
             if found is None:
                 return
-            if found.state is IndexState.ACTIVE:
-                raise InvalidInputError(field="index", problem="is active and can't be dropped")
+            found.require_may_go()
             self._destroy(found)
 
     @override
@@ -104,14 +103,12 @@ class MemoryVectorIndexes(VectorIndexes):
     def _of_state(self, state: IndexState) -> VectorIndex | None:
         return next((index for index in self.all() if index.state is state), None)
 
-    def _building(self, index: VectorIndex) -> VectorIndex:
+    def _found(self, index: VectorIndex) -> VectorIndex:
         found = self._indexes.get(index.number)
         if found is None:
             raise StoreUnavailableError(
                 store=f"vector index {index.number}", problem="it was dropped meanwhile"
             )
-        if found.state is not IndexState.BUILDING:
-            raise InvalidInputError(field="index", problem=f"is {found.state}, not building")
         return found
 
     def _put(self, index: VectorIndex) -> VectorIndex:

@@ -94,9 +94,7 @@ class PostgresVectorIndexes(VectorIndexes):
     @override
     def advance(self, index: VectorIndex, position: int) -> VectorIndex:
         with self._database.begin() as connection:
-            found = _found(connection, index)
-            if found.state is not IndexState.ACTIVE or not found.follows:
-                _require_building(connection, index)
+            _found(connection, index).require_may_advance()
             connection.execute(_ADVANCE, (position, index.number))
             return _found(connection, index)
 
@@ -104,8 +102,9 @@ class PostgresVectorIndexes(VectorIndexes):
     def activate(self, index: VectorIndex) -> VectorIndex:
         with self._database.begin() as connection:
             _lock(connection)
-            if _found(connection, index).state is not IndexState.ACTIVE:
-                _require_building(connection, index)
+            found = _found(connection, index)
+            if found.state is not IndexState.ACTIVE:
+                found.require_building()
                 connection.execute(_RETIRE)
                 connection.execute(_ACTIVATE, (index.number,))
             return _found(connection, index)
@@ -117,8 +116,7 @@ class PostgresVectorIndexes(VectorIndexes):
             found = _one(connection, _NUMBERED, index.number)
             if found is None:
                 return
-            if found.state is IndexState.ACTIVE:
-                raise InvalidInputError(field="index", problem="is active and can't be dropped")
+            found.require_may_go()
             self._destroy(connection, found)
 
     @override
@@ -162,12 +160,6 @@ def _found(connection: Connection, index: VectorIndex) -> VectorIndex:
             store=f"vector index {index.number}", problem="it was dropped meanwhile"
         )
     return found
-
-
-def _require_building(connection: Connection, index: VectorIndex) -> None:
-    state = _found(connection, index).state
-    if state is not IndexState.BUILDING:
-        raise InvalidInputError(field="index", problem=f"is {state}, not building")
 
 
 def _index(number: Any, spelt: Any, state: Any, position: Any, place: Any) -> VectorIndex:

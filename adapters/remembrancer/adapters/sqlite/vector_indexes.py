@@ -75,9 +75,7 @@ class SqliteVectorIndexes(VectorIndexes):
     @override
     def advance(self, index: VectorIndex, position: int) -> VectorIndex:
         with self._database.write() as connection:
-            found = _found(connection, index)
-            if found.state is not IndexState.ACTIVE or not found.follows:
-                _require_building(connection, index)
+            _found(connection, index).require_may_advance()
             connection.execute(
                 "UPDATE vector_index SET position = ? WHERE number = ?", (position, index.number)
             )
@@ -86,8 +84,9 @@ class SqliteVectorIndexes(VectorIndexes):
     @override
     def activate(self, index: VectorIndex) -> VectorIndex:
         with self._database.write() as connection:
-            if _found(connection, index).state is not IndexState.ACTIVE:
-                _require_building(connection, index)
+            found = _found(connection, index)
+            if found.state is not IndexState.ACTIVE:
+                found.require_building()
                 connection.execute(
                     "UPDATE vector_index SET state = 'retired' WHERE state = 'active'"
                 )
@@ -102,8 +101,7 @@ class SqliteVectorIndexes(VectorIndexes):
             found = _one(connection, _NUMBERED, index.number)
             if found is None:
                 return
-            if found.state is IndexState.ACTIVE:
-                raise InvalidInputError(field="index", problem="is active and can't be dropped")
+            found.require_may_go()
             self._destroy(connection, found)
 
     @override
@@ -144,12 +142,6 @@ def _found(connection: apsw.Connection, index: VectorIndex) -> VectorIndex:
             store=f"vector index {index.number}", problem="it was dropped meanwhile"
         )
     return found
-
-
-def _require_building(connection: apsw.Connection, index: VectorIndex) -> None:
-    state = _found(connection, index).state
-    if state is not IndexState.BUILDING:
-        raise InvalidInputError(field="index", problem=f"is {state}, not building")
 
 
 def _index(number: Any, spelt: Any, state: Any, position: Any, place: Any) -> VectorIndex:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from remembrancer.application.ports.vector_store import VectorStore
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
-from remembrancer.domain.errors import StoreUnavailableError
+from remembrancer.domain.errors import InvalidInputError, StoreUnavailableError
 
 LOCAL = "local"
 """The place of an index whose vectors the store keeps itself, in step with the entries."""
@@ -38,6 +38,33 @@ class VectorIndex:
     def follows(self) -> bool:
         """Whether it follows the log from elsewhere, instead of being written with the entries."""
         return self.place != LOCAL
+
+    def require_may_advance(self) -> None:
+        """See that it is building, or answers and follows from elsewhere.
+
+        Raises:
+            InvalidInputError: it is neither (any more).
+        """
+        if self.state is not IndexState.ACTIVE or not self.follows:
+            self.require_building()
+
+    def require_building(self) -> None:
+        """See that it is building.
+
+        Raises:
+            InvalidInputError: it isn't (any more).
+        """
+        if self.state is not IndexState.BUILDING:
+            raise InvalidInputError(field="index", problem=f"is {self.state}, not building")
+
+    def require_may_go(self) -> None:
+        """See that it doesn't answer.
+
+        Raises:
+            InvalidInputError: it does, and can't be dropped.
+        """
+        if self.state is IndexState.ACTIVE:
+            raise InvalidInputError(field="index", problem="is active and can't be dropped")
 
 
 class VectorIndexes(Protocol):
