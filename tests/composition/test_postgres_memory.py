@@ -203,6 +203,7 @@ def test_a_port_shows_no_row_of_another_whatever_it_is_asked(place: StoreSetting
 def relay(place: StoreSettings) -> Iterator[PoolingRelay]:
     assert place.dsn_file is not None
     if OTHER_SERVER in os.environ:
+        # Logging in needs a password there, and the relay answers for the server.
         pytest.skip("the relay of the tests knows no passwords")
     parts = conninfo_to_dict(place.dsn_file.read_text())
     relay = PoolingRelay(str(parts["host"]), int(str(parts["port"])))

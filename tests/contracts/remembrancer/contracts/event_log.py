@@ -256,6 +256,7 @@ class EventLogContract(EventLogRowsContract):
 
     def test_survives_reopening(self, tmp_path: Path) -> None:
         if not self.durable:
+            # The flag says so: what ends with its process can't be opened again.
             pytest.skip("this adapter does not promise durability")
         events = history(1, corrections=1)
         with self.opened(tmp_path) as log:

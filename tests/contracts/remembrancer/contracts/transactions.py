@@ -226,6 +226,7 @@ class TransactionsContract(ABC):
 
     def test_survives_reopening(self, tmp_path: Path) -> None:
         if not self.durable:
+            # The flag says so: what ends with its process can't be opened again.
             pytest.skip("this adapter does not promise durability")
         with self.opened(tmp_path) as (transactions, log), transactions.begin():
             log.append(history(1, corrections=0))

@@ -302,6 +302,7 @@ class VectorIndexesContract(ABC):
 
     def test_building_resumes_after_reopening(self, tmp_path: Path) -> None:
         if not self.durable:
+            # The flag says so: what ends with its process can't be opened again.
             pytest.skip("this adapter does not promise durability")
         with self.opened(tmp_path) as (indexes, _):
             active = indexes.activate(begun(indexes, SPACE))

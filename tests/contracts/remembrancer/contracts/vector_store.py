@@ -338,6 +338,7 @@ class VectorStoreContract(ABC):
 
     def test_survives_reopening(self, tmp_path: Path) -> None:
         if not self.durable:
+            # The flag says so: what ends with its process can't be opened again.
             pytest.skip("this adapter does not promise durability")
         with self.opened(tmp_path) as store:
             put(store, {FIRST: EAST, SECOND: NORTH, THIRD: EAST})
