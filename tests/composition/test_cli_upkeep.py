@@ -26,6 +26,13 @@ def test_status_counts(filled: Shell) -> None:
     assert (index["state"], index["embedding_tuple"]["dimensions"]) == ("active", 256)
 
 
+def test_status_says_that_the_stores_own_index_is_in_step_with_the_log(filled: Shell) -> None:
+    told = filled("status").out
+
+    [row] = [line for line in told.splitlines() if "wordllama" in line]
+    assert "in step" in row
+
+
 def test_doctor_finds_nothing_wrong(filled: Shell) -> None:
     done, data = filled("doctor"), filled.json("doctor")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from remembrancer.application.ports import VectorIndex
+from remembrancer.application.ports.vector_indexes import IndexState
 from remembrancer.application.ports.vector_indexes import LOCAL
 from remembrancer.application.projection import Projected
 from remembrancer.application.reindex import Reindexed
@@ -192,7 +193,7 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
                 "Vector indexes",
                 ("number", "state", "place", "space", "log position"),
                 [
-                    (one.number, one.state.value, one.place, one.embedding_tuple, one.position)
+                    (one.number, one.state.value, one.place, one.embedding_tuple, _position(one))
                     for one in stands.indexes
                 ],
             )
@@ -232,6 +233,12 @@ def _carried(stands: Status) -> list[tuple[str, int]]:
         ("vectors on their way", stands.waiting_vectors),
         ("erasures on their way", stands.waiting_erasures),
     ]
+
+
+def _position(index: VectorIndex) -> int | str:
+    # The store's own index is written with each event; what is on record is where building it ended.
+    in_step = index.state is IndexState.ACTIVE and not index.follows
+    return "in step" if in_step else index.position
 
 
 def _or_unknown(count: int | None) -> int | str:
