@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from remembrancer.application.ports import VectorIndex
-from remembrancer.application.ports.vector_indexes import IndexState
-from remembrancer.application.ports.vector_indexes import LOCAL
+from remembrancer.application.ports.vector_indexes import LOCAL, IndexState
 from remembrancer.application.projection import Projected
 from remembrancer.application.reindex import Reindexed
 from remembrancer.application.status import Status
@@ -236,7 +235,7 @@ def _carried(stands: Status) -> list[tuple[str, int]]:
 
 
 def _position(index: VectorIndex) -> int | str:
-    # The store's own index is written with each event; what is on record is where building it ended.
+    # The store's own index is written with each event; on record is where building it ended.
     in_step = index.state is IndexState.ACTIVE and not index.follows
     return "in step" if in_step else index.position
 
