@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 
+from tests.adapters.server_address import ServerAddress, address_of, through_port
+
 _CHUNK = 65536
 
 
@@ -23,10 +25,10 @@ class Cut(Enum):
 class CuttingRelay:
     """Passes everything on, until it cuts."""
 
-    def __init__(self, port: int) -> None:
-        self._server_port = port
+    def __init__(self, server: ServerAddress) -> None:
+        self._server = server
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listening.getsockname()[1]
+        self._port: int = self._listening.getsockname()[1]
         self.next_cut: Cut | None = None
         self.stays_cut = False
         """Whether nobody gets through any more once it has cut."""
@@ -35,6 +37,10 @@ class CuttingRelay:
         self._has_cut = False
         self._open = list[socket.socket]()
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def through(self, dsn: str) -> str:
+        """Return a connection string that leads through here."""
+        return through_port(dsn, self._port)
 
     def close(self) -> None:
         for one in [self._listening, *self._open]:
@@ -47,7 +53,7 @@ class CuttingRelay:
                 if self._has_cut and self.stays_cut:
                     _end(client)
                     continue
-                server = socket.create_connection(("127.0.0.1", self._server_port))
+                server = self._server.connected()
                 self._open += [client, server]
                 for call in (self._to_server, self._to_client):
                     threading.Thread(target=call, args=[client, server], daemon=True).start()
@@ -77,9 +83,9 @@ class CuttingRelay:
 
 
 @contextmanager
-def relay_before(port: int) -> Iterator[CuttingRelay]:
-    """Run a relay before the server at a port of this machine."""
-    relay = CuttingRelay(port)
+def relay_before(dsn: str) -> Iterator[CuttingRelay]:
+    """Run a relay before the server that a connection string leads to."""
+    relay = CuttingRelay(address_of(dsn))
     try:
         yield relay
     finally:

@@ -4,6 +4,7 @@ Only what matters here: it speaks the protocol far enough to know where a transa
 a client itself, and hands the session that was idle longest to whoever begins.
 """
 
+import os
 import select
 import socket
 import struct
@@ -13,8 +14,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+from psycopg.pq.abc import PGconn
+from tests.adapters.server_address import through_port
+
 _ENCRYPTION = {80877103, 80877104}
 _CHUNK = 65536
+_TOLD = (
+    "server_version", "server_encoding", "client_encoding", "is_superuser", "DateStyle",
+    "IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings",
+)  # fmt: skip
+"""What a server says of itself, and a client wants to know."""
 
 
 @dataclass
@@ -23,7 +34,8 @@ class _Session:
 
     socket: socket.socket
     greeting: bytes
-    """What the server says of itself: parameters that a client wants to know."""
+    opened_by: PGconn
+    """It has logged in, and would close the session if it were collected."""
 
 
 @dataclass
@@ -46,20 +58,23 @@ class _Frames:
 class PoolingRelay:
     """Listens on :attr:`port`; close it at the end."""
 
-    host: str
-    server_port: int
+    dsn: str
+    """Of the server, with a password that all its roles have, or none."""
     sessions: int = 3
-    port: int = 0
     handed_out: list[int] = field(default_factory=list)
     """Which session each transaction got, as the file number of its socket."""
 
     def __post_init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
+        self._port: int = self._listening.getsockname()[1]
         self._idle: dict[bytes, deque[_Session]] = {}
         self._free = threading.Condition()
         self._open = [self._listening]
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def through(self, dsn: str) -> str:
+        """Return a connection string that leads through here."""
+        return through_port(dsn, self._port)
 
     def close(self) -> None:
         for one in self._open:
@@ -132,18 +147,24 @@ class PoolingRelay:
             self._free.notify()
 
     def _opened(self, wanted: bytes) -> _Session:
-        server = socket.create_connection((self.host, self.server_port))
+        words = wanted.split(b"\0")
+        said = dict(zip(words[::2], words[1::2], strict=False))
+        dsn = make_conninfo(
+            self.dsn,
+            user=said[b"user"].decode(),
+            dbname=said[b"database"].decode(),
+            sslmode="disable",
+            gssencmode="disable",
+        )
+        opened = pq.PGconn.connect(dsn.encode())
+        if opened.status != pq.ConnStatus.OK:
+            raise ConnectionError(opened.error_message)
+        server = socket.socket(fileno=os.dup(opened.socket))
+        server.setblocking(True)
         self._open.append(server)
-        server.sendall(struct.pack(">II", len(wanted) + 8, 196608) + wanted)
-        frames, greeting = _Frames(), b""
-        while True:
-            for kind, body in frames.of(server.recv(_CHUNK)):
-                if kind == b"S":
-                    greeting += _message(kind, body)
-                if kind == b"E":
-                    raise ConnectionError(body)
-                if kind == b"Z":
-                    return _Session(server, greeting)
+        told = [(name.encode(), opened.parameter_status(name.encode())) for name in _TOLD]
+        greeting = [_message(b"S", b"%s\0%s\0" % one) for one in told if one[1] is not None]
+        return _Session(server, b"".join(greeting), opened)
 
 
 def _greeting_of(client: socket.socket) -> bytes:

@@ -7,7 +7,6 @@ from typing import Any
 
 import psycopg
 from eventsourcing.persistence import StoredEvent
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.cutting_relay import CuttingRelay, relay_before
 from tests.adapters.postgres_server import FreshDatabase, server
 from typing_extensions import override
@@ -89,8 +88,8 @@ def ledger_bench(
     made = fresh or server().fresh_database()
     try:
         with (
-            relay_before(int(str(conninfo_to_dict(made.app)["port"]))) as relay,
-            Database.open(make_conninfo(made.app, port=relay.port), limits=limits) as database,
+            relay_before(made.app) as relay,
+            Database.open(relay.through(made.app), limits=limits) as database,
         ):
             clock, mapper = FixedClock(MORNING), CountingMapper()
             ledgers = PostgresLedgerRepository(database=database, mapper=mapper, clock=clock)

@@ -4,14 +4,13 @@ Row security shows nobody's rows to who names nobody.  So a call by id is made f
 the suites know, and what is stored without labels is given some.
 """
 
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from uuid import UUID
 
 import psycopg
-import pytest
 from tests.adapters.postgres_server import FreshDatabase, server
 from typing_extensions import override
 
@@ -33,6 +32,15 @@ TENANTS = ("acme", "acme-corp", "other")
 UNNAMED = {"tenant": "acme", "owner": "nobody in particular"}
 
 
+# Read by the server, which may be on another machine; it tidies up meanwhile.
+_FILES = """
+    SELECT file, pg_read_binary_file(path, 0, size, true)
+    FROM pg_database,
+        pg_ls_dir('base/' || pg_database.oid) AS file,
+        concat('base/', pg_database.oid, '/', file) AS path,
+        coalesce((pg_stat_file(path, true)).size, 0) AS size
+    WHERE datname = current_database()
+"""
 _IDLE = list[FreshDatabase]()
 _EMPTIED = sorted({*OWNED, *COMMON} - {"alembic_version"})
 
@@ -56,14 +64,22 @@ def emptied() -> Iterator[FreshDatabase]:
 class ClearingTransactions(PostgresTransactions):
     """Clears as the operator is told to, and puts the database's files where a suite looks."""
 
-    def __init__(self, *, database: Database, fresh: FreshDatabase, folder: Path) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        fresh: FreshDatabase,
+        folder: Path,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
         super().__init__(database=database)
         self._fresh = fresh
         self._folder = folder
+        self._pause = pause
 
     @override
     def scrub(self) -> bool:
-        maintenance.clear(self._fresh.owner)
+        maintenance.clear(self._fresh.owner, pause=self._pause)
         copy_files(self._fresh, self._folder / "files of the database")
         return super().scrub()
 
@@ -84,22 +100,15 @@ class AtOnceCleared(PostgresTransactions):
 
 
 def copy_files(fresh: FreshDatabase, folder: Path) -> None:
-    """Copy all files of a database, as they are on the disk, to ``folder``."""
+    """Copy all files of a database, as the server has them on its disk, to ``folder``."""
+    folder.mkdir(exist_ok=True)
+    for before in folder.iterdir():
+        before.unlink()
     with psycopg.connect(fresh.superuser, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
-        [(data, number)] = connection.execute(
-            "SELECT current_setting('data_directory'), oid::text FROM pg_database"
-            " WHERE datname = current_database()"
-        ).fetchall()
-    files = Path(data) / "base" / number
-    if not files.is_dir():
-        # Only with REMEMBRANCER_TEST_POSTGRES_DSN: a far server's files can't be searched.
-        pytest.skip("the server's files are on another machine")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for file in files.iterdir():
-        with suppress(FileNotFoundError):  # It is the server that tidies up here.
-            shutil.copyfile(file, folder / file.name)
+        for name, data in connection.execute(_FILES, binary=True):
+            if data is not None:
+                (folder / name).write_bytes(data)
 
 
 class _ForEachTenant:

@@ -2,13 +2,15 @@
 
 The server comes from PyPI and dies with the process that started it, however that ends: a small
 supervisor holds the server and waits for the end of a pipe.  ``REMEMBRANCER_TEST_POSTGRES_DSN``, a
-superuser's, names another server to use instead.
+superuser's, names another server to use instead: 15 or later, with pgvector, wherever it is.  Its
+roles and databases are named by the tests, which drop their databases.
 """
 
 import atexit
 import importlib.util
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import subprocess
@@ -39,7 +41,11 @@ SERVER_OPTIONS = {
     "log_parameter_max_length_on_error": "0",
     "autovacuum_naptime": "5s",
 }
+_MINE = secrets.token_hex(4)
+"""Processes, also of several machines, may share a server."""
 _NUMBERS = count(1)
+_ONE_AT_A_TIME = (0x7E57 << 48) + 1
+"""Advisory lock of those that make the roles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +66,12 @@ class Server:
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
         self._template: str | None = None
+        self._databases = set[str]()
 
     def fresh_database(self) -> FreshDatabase:
         """Return a database of its own, with all migrations applied."""
         template = self.template()
-        name = f"test_{os.getpid()}_{next(_NUMBERS)}"
+        name = self._new_name()
         self.run(
             sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER {}").format(
                 sql.Identifier(name), sql.Identifier(template), sql.Identifier(OWNER)
@@ -84,7 +91,7 @@ class Server:
     def empty_database(self) -> FreshDatabase:
         """Return a database without any schema of ours; the owner's role may make roles."""
         self.template()  # For the roles.
-        name = f"test_{os.getpid()}_{next(_NUMBERS)}"
+        name = self._new_name()
         self._create(name)
         return self.named(name)
 
@@ -95,6 +102,12 @@ class Server:
                 sql.Identifier(database.name)
             )
         )
+        self._databases.discard(database.name)
+
+    def drop_all(self) -> None:
+        """Drop what was made here and is left."""
+        for name in sorted(self._databases):
+            self.drop(self.named(name))
 
     def named(self, name: str) -> FreshDatabase:
         """Return the connection strings of a database."""
@@ -122,13 +135,18 @@ class Server:
         from remembrancer.adapters.postgres.migrations.row_security import Roles  # noqa: PLC0415
 
         if self._template is None:
-            name = f"remembrancer_template_{os.getpid()}"
+            name = self._new_name()
             self._roles()
             self._create(name)
             roles = Roles(application=APPLICATION, auditor=AUDITOR)
             migrate.up(self.named(name).owner, roles=roles)
             self._template = name
         return self._template
+
+    def _new_name(self) -> str:
+        name = f"remembrancer_test_{_MINE}_{next(_NUMBERS)}"
+        self._databases.add(name)
+        return name
 
     def _create(self, name: str) -> None:
         self.run(
@@ -140,12 +158,13 @@ class Server:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
 
     def _roles(self) -> None:
-        for role in (OWNER, APPLICATION, AUDITOR):
-            with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
-                self.run(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role)))
-            if OTHER_SERVER in os.environ:
-                self.run(
-                    sql.SQL("ALTER ROLE {} PASSWORD {}").format(
+        with psycopg.connect(self.dsn) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ONE_AT_A_TIME,))
+            rows = connection.execute("SELECT rolname FROM pg_roles").fetchall()
+            for role in (OWNER, APPLICATION, AUDITOR):
+                deed = "ALTER" if (role,) in rows else "CREATE"
+                connection.execute(
+                    sql.SQL(f"{deed} ROLE {{}} LOGIN PASSWORD {{}}").format(
                         sql.Identifier(role), sql.Literal(PASSWORD)
                     )
                 )
@@ -155,7 +174,11 @@ class Server:
 def server() -> Server:
     """Return this process's server, started at the first call."""
     dsn = os.environ.get(OTHER_SERVER)
-    return Server(dsn) if dsn else OwnServer()
+    if not dsn:
+        return OwnServer()
+    other = Server(dsn)
+    atexit.register(other.drop_all)
+    return other
 
 
 class OwnServer(Server):

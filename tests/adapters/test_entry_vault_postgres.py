@@ -28,6 +28,7 @@ from remembrancer.adapters.randomness.randomness import SystemRandomness
 from remembrancer.application.ports import EntryVault, SessionVault, Transactions
 from remembrancer.application.ports.installation_secret import InstallationSecret
 from remembrancer.contracts.entry_vault import EntryVaultContract
+from remembrancer.contracts.erasure import bytes_under
 from remembrancer.contracts.installation_secret import InstallationSecretContract
 from remembrancer.contracts.originals import FIRST, SECOND, an_original
 from remembrancer.contracts.rollback import rolled_back
@@ -211,7 +212,9 @@ def test_an_erasure_is_pending_until_the_tables_are_written_anew(
 def test_an_erasure_stays_pending_while_a_reader_may_still_see_the_rows(
     fresh: FreshDatabase, database: Database, tmp_path: Path
 ) -> None:
-    clearing = ClearingTransactions(database=database, fresh=fresh, folder=tmp_path)
+    clearing = ClearingTransactions(
+        database=database, fresh=fresh, folder=tmp_path, pause=lambda _seconds: None
+    )
     vault = PostgresEntryVault(database=database)
     vault.keep([an_original()])
     with psycopg.connect(fresh.superuser) as reader:
@@ -223,6 +226,29 @@ def test_an_erasure_stays_pending_while_a_reader_may_still_see_the_rows(
         while_read = clearing.scrub()
 
     assert (while_read, clearing.scrub()) == (False, True)
+
+
+def test_clearing_outlasts_a_reader_that_ends_soon(
+    fresh: FreshDatabase, database: Database, tmp_path: Path
+) -> None:
+    """Such as the server's own, which looks through a table for its statistics."""
+    vault = PostgresEntryVault(database=database)
+    vault.keep([an_original(text="canarybird")])
+    with psycopg.connect(fresh.superuser) as reader:
+        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT 1")
+        with database.acting_for("acme"):
+            vault.erase(FIRST)
+
+        def ends(_seconds: float) -> None:
+            reader.rollback()
+
+        cleared = ClearingTransactions(
+            database=database, fresh=fresh, folder=tmp_path, pause=ends
+        ).scrub()
+
+    assert cleared
+    assert b"canary" not in bytes_under(tmp_path)
 
 
 def test_erased_words_are_in_no_statistics(fresh: FreshDatabase, database: Database) -> None:

@@ -127,7 +127,8 @@ def test_missing_roles_are_made_by_who_may(empty: FreshDatabase) -> None:
         with psycopg.connect(empty.superuser) as connection:
             made = connection.execute(
                 "SELECT rolname, rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb"
-                " OR rolreplication FROM pg_roles WHERE rolname LIKE 'o%d%'"
+                " OR rolreplication FROM pg_roles WHERE rolname IN (%s, %s)",
+                (roles.application, roles.auditor),
             ).fetchall()
         assert sorted(made) == [(roles.application, False), (roles.auditor, False)]
     finally:

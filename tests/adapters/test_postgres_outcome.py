@@ -6,7 +6,6 @@ from uuid import UUID
 import psycopg
 import pytest
 from eventsourcing.persistence import StoredEvent
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.cutting_relay import Cut, CuttingRelay, relay_before
 from tests.adapters.postgres_acting import OWNER, TENANT, ActingTransactions, acting_log
 from tests.adapters.postgres_server import FreshDatabase, OwnServer, server
@@ -29,13 +28,13 @@ def fresh() -> Iterator[FreshDatabase]:
 
 @pytest.fixture
 def relay(fresh: FreshDatabase) -> Iterator[CuttingRelay]:
-    with relay_before(int(str(conninfo_to_dict(fresh.app)["port"]))) as relay:
+    with relay_before(fresh.app) as relay:
         yield relay
 
 
 @pytest.fixture
 def database(fresh: FreshDatabase, relay: CuttingRelay) -> Generator[Database]:
-    with Database.open(make_conninfo(fresh.app, port=relay.port), limits=LIMITS) as database:
+    with Database.open(relay.through(fresh.app), limits=LIMITS) as database:
         yield database
 
 

@@ -1,17 +1,19 @@
 """Which roles and schemas a memory refuses to be opened on, and what it says (case 17)."""
 
+import os
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
-from tests.adapters.postgres_server import AUDITOR, OWNER, FreshDatabase, server
+from tests.adapters.postgres_server import AUDITOR, OWNER, PASSWORD, FreshDatabase, server
 
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.domain.errors import SettingsError, StoreNewerError
 
-ROLE = "remembrancer_odd"
+ROLE = f"remembrancer_odd_{os.getpid()}"
+"""Of this process: roles are for all databases of a server."""
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def fresh() -> Iterator[FreshDatabase]:
 @pytest.fixture
 def role(fresh: FreshDatabase) -> Iterator[str]:
     """Lend a role with the application's rights, to which a test may give any power."""
-    _run(fresh, f"CREATE ROLE {ROLE} LOGIN IN ROLE remembrancer_app")
+    _run(fresh, f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}' IN ROLE remembrancer_app")
     yield make_conninfo(fresh.app, user=ROLE)
     _run(fresh, f"DROP OWNED BY {ROLE}; DROP ROLE {ROLE}")
 

@@ -1,6 +1,5 @@
 """The whole memory in PostgreSQL, as a host and an operator have it."""
 
-import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.pooling_relay import PoolingRelay
-from tests.adapters.postgres_server import OTHER_SERVER
 from tests.application.agreement import assert_agreement
 from tests.application.house import (
     a_context,
@@ -202,11 +199,7 @@ def test_a_port_shows_no_row_of_another_whatever_it_is_asked(place: StoreSetting
 @pytest.fixture
 def relay(place: StoreSettings) -> Iterator[PoolingRelay]:
     assert place.dsn_file is not None
-    if OTHER_SERVER in os.environ:
-        # Logging in needs a password there, and the relay answers for the server.
-        pytest.skip("the relay of the tests knows no passwords")
-    parts = conninfo_to_dict(place.dsn_file.read_text())
-    relay = PoolingRelay(str(parts["host"]), int(str(parts["port"])))
+    relay = PoolingRelay(place.dsn_file.read_text())
     yield relay
     relay.close()
 
@@ -217,7 +210,7 @@ def pooled(place: StoreSettings, relay: PoolingRelay, tmp_path: Path) -> StoreSe
     for name in ("dsn_file", "reader_dsn_file"):
         direct = getattr(place, name).read_text()
         changes[name] = tmp_path / f"pooled.{name}"
-        changes[name].write_text(make_conninfo(direct, port=relay.port))
+        changes[name].write_text(relay.through(direct))
     return place.model_copy(update=changes)
 
 

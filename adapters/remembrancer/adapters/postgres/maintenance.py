@@ -5,7 +5,8 @@ to the server.
 """
 
 import re
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,10 @@ ERASABLE = (
 """Tables with content that an erasure removes."""
 
 LOCK_WAIT_S = 10
+
+TRIES = 5
+PAUSE_S = 1.0
+"""What a transaction may still see is written anew again: the server's own statistics take one."""
 
 _SETTING = "store.owner_dsn"
 _LIMITS = Limits(prepare_after=None)
@@ -75,11 +80,15 @@ class _DeadRows:
             self.kept += int(found[0])
 
 
-def clear(dsn: str) -> Cleared:
+def clear(dsn: str, *, pause: Callable[[float], object] = time.sleep) -> Cleared:
     """Write all tables with content anew, without what was erased from them.
 
     Each table is locked meanwhile, for readers too.  What the write-ahead log, replicas and
     backups hold is not touched.
+
+    Args:
+        dsn: as the tables' owner.
+        pause: lets seconds pass before what a transaction may still see is tried again.
 
     Raises:
         SettingsError: ``dsn`` isn't a connection string.
@@ -87,19 +96,28 @@ def clear(dsn: str) -> Cleared:
     """
     with _connected(dsn) as connection:
         row: Any = connection.execute(_COMMITTED).fetchone()
-        dead = _DeadRows()
-        connection.add_notice_handler(dead)
-        for table in ERASABLE:
-            connection.execute(
-                sql.SQL("VACUUM (FULL, VERBOSE, ANALYZE) {}").format(sql.Identifier(table))
-            )
-        connection.remove_notice_handler(dead)
+        kept = dict.fromkeys(ERASABLE, 0)
+        for attempt in range(TRIES):
+            if attempt:
+                pause(PAUSE_S)
+            kept = {table: dead for table in kept if (dead := _written_anew(connection, table))}
+            if not kept:
+                break
         with suppress(states.InsufficientPrivilege):
             connection.execute("CHECKPOINT")  # The old files go with it, or with the next.
-        if dead.kept:
-            return Cleared(erasures=0, kept_rows=dead.kept)
+        if kept:
+            return Cleared(erasures=0, kept_rows=sum(kept.values()))
         connection.execute(_CLEARED, (row[0],))
         return Cleared(erasures=len(row[0]), kept_rows=0)
+
+
+def _written_anew(connection: Connection, table: str) -> int:
+    """Write a table anew; return how many dead rows had to be kept."""
+    dead = _DeadRows()
+    connection.add_notice_handler(dead)
+    connection.execute(sql.SQL("VACUUM (FULL, VERBOSE, ANALYZE) {}").format(sql.Identifier(table)))
+    connection.remove_notice_handler(dead)
+    return dead.kept
 
 
 def make_approximate(dsn: str) -> list[str]:
