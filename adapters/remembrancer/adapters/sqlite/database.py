@@ -7,7 +7,6 @@ connections is told in :mod:`remembrancer.adapters.sqlite.forking`.
 
 import os
 import threading
-import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from remembrancer.adapters.sqlite import forking
 from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
 from remembrancer.adapters.sqlite.scrubbing import scrub
 from remembrancer.adapters.sqlite.thread_state import Joined, JoinedWrite, ThreadState
+from remembrancer.adapters.sqlite.thread_transaction import ReadTransaction, WriteTransaction
 from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.domain.errors import (
     StoreClosedError,
@@ -27,8 +27,6 @@ from remembrancer.domain.errors import (
     StoreUnavailableError,
 )
 
-BEGIN_RETRY_S = 0.001
-"""How often a writer looks whether another process is done."""
 SCRUB_WAIT_MS = 250
 """How long :meth:`Database.scrub` waits for readers before it says *pending*."""
 
@@ -40,6 +38,7 @@ class Database:
         """Touch nothing yet; :meth:`open` sees to everything."""
         self.path = Path(os.path.realpath(path))
         """Resolved: each thread opens it for itself, also after the process changed its folder."""
+        self._name = str(self.path)
         self._busy_timeout_s = busy_timeout_s
         self._read_only = read_only
         self._closed = False
@@ -153,7 +152,7 @@ class Database:
     def read(self) -> AbstractContextManager[apsw.Connection]:
         """Begin a snapshot, or join the snapshot or write transaction that this thread has."""
         mine = self._mine()
-        return Joined(mine) if mine.depth else self._read(mine)
+        return Joined(mine) if mine.depth else ReadTransaction(mine, store=self._name)
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call back once this thread's open write transaction has been committed, if it is.
@@ -262,7 +261,7 @@ class Database:
     def _opened(self) -> ThreadState:
         if self._poisoned:
             raise StoreUnavailableError(
-                store=str(self.path),
+                store=self._name,
                 problem="this process was forked inside a transaction; start it afresh",
             )
         with self._opening, self._translating():
@@ -274,72 +273,20 @@ class Database:
             self._threads.add(mine)
             return mine
 
-    @contextmanager
-    def _write(self, mine: ThreadState) -> Generator[apsw.Connection]:
+    def _write(self, mine: ThreadState) -> WriteTransaction:
         if mine.depth:
             raise RuntimeError("a write transaction can't begin inside a snapshot")
         if self._read_only:
-            raise StoreReadOnlyError(store=str(self.path))
-        connection = mine.connection
-        with self._one_writer(), mine.gate, self._translating():
-            try:
-                self._begin(connection)
-                mine.depth, mine.writing = 1, True
-                yield connection
-                mine.raise_if_doomed()
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            else:
-                calls = mine.calls
-            finally:
-                mine.depth, mine.writing, mine.doom, mine.calls = 0, False, None, []
-                mine.number += 1
-        for call in calls:
-            call()
-
-    def _begin(self, connection: apsw.Connection) -> None:
-        # SQLite's own busy handler backs off to 100 ms between attempts, and meanwhile the process
-        # that writes takes the lock again and again: others were kept waiting for seconds.
-        connection.set_busy_timeout(0)
-        try:
-            for _ in range(int(self._busy_timeout_s / BEGIN_RETRY_S)):
-                with suppress(apsw.BusyError):
-                    connection.execute("BEGIN IMMEDIATE")
-                    return
-                time.sleep(BEGIN_RETRY_S)
-            connection.execute("BEGIN IMMEDIATE")
-        finally:
-            connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
-
-    @contextmanager
-    def _read(self, mine: ThreadState) -> Generator[apsw.Connection]:
-        connection = mine.connection
-        with mine.gate, self._translating():
-            try:
-                connection.execute("BEGIN")
-                mine.depth = 1
-                yield connection
-            finally:
-                mine.depth = 0
-                mine.number += 1
-                if connection.in_transaction:
-                    connection.execute("COMMIT")
-
-    @contextmanager
-    def _one_writer(self) -> Generator[None]:
-        # Writers of one process queue here, woken at once, instead of polling SQLite's lock.
-        if not self._writer.acquire(timeout=self._busy_timeout_s):
-            raise StoreUnavailableError(store=str(self.path), problem="another writer holds it")
-        try:
-            yield
-        finally:
-            self._writer.release()
+            raise StoreReadOnlyError(store=self._name)
+        return WriteTransaction(
+            mine,
+            writer=self._writer,
+            busy_timeout_s=self._busy_timeout_s,
+            store=self._name,
+        )
 
     def _translating(self) -> AbstractContextManager[None]:
-        return translating(store=str(self.path))
+        return translating(store=self._name)
 
 
 def _may_not_be_written(path: Path) -> bool:

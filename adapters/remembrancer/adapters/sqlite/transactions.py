@@ -1,8 +1,9 @@
 """Transactions over everything in one SQLite file."""
 
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from typing import cast
 
+import apsw
 from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
@@ -22,17 +23,13 @@ class SqliteTransactions(Transactions):
         self._database = database
 
     @override
-    @contextmanager
-    def begin(self, *, alone: bool = False) -> Generator[None]:
+    def begin(self, *, alone: bool = False) -> AbstractContextManager[None]:
         del alone  # One transaction writes at a time anyway.
-        with self._database.write():
-            yield
+        return _nameless(self._database.write())
 
     @override
-    @contextmanager
-    def snapshot(self) -> Generator[None]:
-        with self._database.read():
-            yield
+    def snapshot(self) -> AbstractContextManager[None]:
+        return _nameless(self._database.read())
 
     @override
     def acting_for(self, tenant: str, owner: str | None = None) -> AbstractContextManager[None]:
@@ -45,3 +42,10 @@ class SqliteTransactions(Transactions):
     @override
     def scrub(self) -> bool:
         return self._database.scrub()
+
+
+def _nameless(
+    block: AbstractContextManager[apsw.Connection],
+) -> AbstractContextManager[None]:
+    """Hide that a block gives a connection, which concerns adapters only."""
+    return cast("AbstractContextManager[None]", block)

@@ -4,8 +4,7 @@ Narrow on purpose: an SQL syntax error, a constraint that no adapter expected, a
 are bugs of ours and pass as they are.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from types import TracebackType
 
 import apsw
 
@@ -55,24 +54,47 @@ _DAMAGED = {
 have been changed by hand.  All others come of our statements."""
 
 
-@contextmanager
-def translating(*, store: str) -> Generator[None]:
+class translating:  # noqa: N801  # used as a function
     """Translate what SQLite raises in the block, in a database that may be damaged.
+
+    A class, since every transaction passes here, most without any error.
+
+    Raises:
+        StoreError: as :func:`raise_translated`.
+    """
+
+    __slots__ = ("_store",)
+
+    def __init__(self, *, store: str) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            raise_translated(error, store=self._store)
+
+
+def raise_translated(error: BaseException, *, store: str) -> None:
+    """Raise the domain's error in the place of SQLite's; return where ``error`` shall pass.
 
     Raises:
         StoreError: for one of :data:`OPERATING_ERRORS`, for a text that isn't one any more, and
             for tables and vectors that aren't where they were put.
     """
-    try:
-        yield
-    except OPERATING_ERRORS as error:
+    if isinstance(error, OPERATING_ERRORS):
         raise translated(error, store=store) from error
-    except apsw.SQLError as error:
+    if isinstance(error, apsw.SQLError):
         for said, problem in _DAMAGED.items():
             if said in str(error):
                 raise StoreCorruptError(store=store, problem=problem) from error
-        raise
-    except UnicodeDecodeError as error:
+    if isinstance(error, UnicodeDecodeError):
         error.object = b""  # It was the text, and it would stay with the error that follows.
         raise StoreCorruptError(store=store, problem="a text in it is damaged") from None
 

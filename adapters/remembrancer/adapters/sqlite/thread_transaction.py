@@ -1,0 +1,138 @@
+"""A thread's own transactions in the file: a snapshot, or one that writes.
+
+They are what :meth:`Database.read` and :meth:`Database.write` begin where there is nothing to
+join.  Classes, since each entry that is remembered pays for one: as generators, nested in each
+other, they cost as much as ten of its statements.
+"""
+
+import time
+from threading import Lock
+from types import TracebackType
+
+import apsw
+
+from remembrancer.adapters.sqlite.thread_state import ThreadState
+from remembrancer.adapters.sqlite.translation import raise_translated, translating
+from remembrancer.domain.errors import StoreUnavailableError
+
+BEGIN_RETRY_S = 0.001
+"""How often a writer looks whether another process is done."""
+
+
+class ReadTransaction:
+    """A snapshot."""
+
+    __slots__ = ("_mine", "_store")
+
+    def __init__(self, mine: ThreadState, *, store: str) -> None:
+        self._mine = mine
+        self._store = store
+
+    def __enter__(self) -> apsw.Connection:
+        mine = self._mine
+        mine.gate.acquire()
+        try:
+            with translating(store=self._store):
+                mine.connection.execute("BEGIN")
+        except BaseException:
+            mine.gate.release()
+            raise
+        mine.depth = 1
+        return mine.connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        mine = self._mine
+        mine.depth = 0
+        mine.number += 1
+        try:
+            if mine.connection.in_transaction:
+                with translating(store=self._store):
+                    mine.connection.execute("COMMIT")
+        finally:
+            mine.gate.release()
+        if error is not None:
+            raise_translated(error, store=self._store)
+
+
+class WriteTransaction:
+    """Committed, durably, when the block ends; rolled back when it raises or is doomed."""
+
+    __slots__ = ("_busy_timeout_s", "_mine", "_store", "_writer")
+
+    def __init__(
+        self, mine: ThreadState, *, writer: Lock, busy_timeout_s: float, store: str
+    ) -> None:
+        """Hold ``writer`` meanwhile: a process's threads queue there, not polling SQLite."""
+        self._mine = mine
+        self._writer = writer
+        self._busy_timeout_s = busy_timeout_s
+        self._store = store
+
+    def __enter__(self) -> apsw.Connection:
+        mine = self._mine
+        if not self._writer.acquire(timeout=self._busy_timeout_s):
+            raise StoreUnavailableError(store=self._store, problem="another writer holds it")
+        mine.gate.acquire()
+        try:
+            with translating(store=self._store):
+                self._begin(mine.connection)
+        except BaseException:
+            mine.gate.release()
+            self._writer.release()
+            raise
+        mine.depth, mine.writing = 1, True
+        return mine.connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        mine = self._mine
+        calls = mine.calls
+        try:
+            with translating(store=self._store):
+                self._end(mine, commit=error is None)
+        finally:
+            mine.depth, mine.writing, mine.doom, mine.calls = 0, False, None, []
+            mine.number += 1
+            mine.gate.release()
+            self._writer.release()
+        if error is not None:
+            raise_translated(error, store=self._store)
+            return
+        for call in calls:
+            call()
+
+    def _begin(self, connection: apsw.Connection) -> None:
+        # SQLite's own busy handler backs off to 100 ms between attempts, and meanwhile the process
+        # that writes takes the lock again and again: others were kept waiting for seconds.
+        connection.set_busy_timeout(0)
+        try:
+            for _ in range(int(self._busy_timeout_s / BEGIN_RETRY_S)):
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                except apsw.BusyError:
+                    time.sleep(BEGIN_RETRY_S)
+                else:
+                    return
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
+
+    @staticmethod
+    def _end(mine: ThreadState, *, commit: bool) -> None:
+        connection = mine.connection
+        try:
+            if commit:
+                mine.raise_if_doomed()
+                connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
