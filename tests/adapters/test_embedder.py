@@ -6,9 +6,12 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from typing_extensions import override
 
+from remembrancer.adapters.wordllama import static_model
 from remembrancer.adapters.wordllama.embedder import WordLlamaEmbedder
 from remembrancer.adapters.wordllama.static_model import StaticModel
 from remembrancer.application.ports.embedder import Embedder
@@ -94,6 +97,19 @@ def test_vectors_are_those_of_the_package_itself() -> None:
     for vector, expected in zip(ours, json.loads(reference.stdout), strict=True):
         assert vector is not None
         assert list(vector) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+def test_rows_are_those_of_the_file_to_the_last_bit_however_often_they_are_asked_for() -> None:
+    file = static_model._package_folder() / "weights/l2_supercat_256.safetensors"
+    narrow = load_file(file)["embedding.weight"]
+    ids = np.array([31_999, 5, 5, 0], dtype=np.intc)
+    rows = StaticModel().rows()
+
+    some, all_of_them = rows.take(ids), rows.take(np.arange(len(narrow), dtype=np.intc))
+
+    assert np.array_equal(some, narrow[ids].astype(np.float32))
+    assert np.array_equal(all_of_them, narrow.astype(np.float32))
+    assert np.array_equal(rows.take(ids), some)
 
 
 def test_works_without_network_and_loads_only_what_is_used() -> None:

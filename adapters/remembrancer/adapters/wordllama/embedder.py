@@ -23,7 +23,7 @@ INPUT_PREPARATION = "plain-runs4096@1"
 DIMENSIONS_OFFERED = (64, 128, DIMENSIONS)
 
 _ROWS_AT_ONCE = 4_096
-"""2 MB of rows: bounds the memory that a long text takes."""
+"""4 MB of rows: bounds the memory that a long text takes."""
 
 
 class WordLlamaEmbedder(Embedder):
@@ -75,11 +75,12 @@ class WordLlamaEmbedder(Embedder):
             return None
         import numpy as np  # noqa: PLC0415 -- 70 ms: only when something is embedded
 
-        weights = self._model.weights()
+        rows = self._model.rows()
         ids = np.frombuffer(self._model.token_ids(text, asked_again=kept), dtype=np.intc)
         total = np.zeros(DIMENSIONS)
         for start in range(0, len(ids), _ROWS_AT_ONCE):
-            rows = weights.take(ids[start : start + _ROWS_AT_ONCE], axis=0)
-            total += np.add.reduce(rows, axis=0, dtype=np.float64)
-        mean = (total[: self._tuple.dimensions] / len(ids)).astype(np.float32)
-        return array("f", mean.tobytes()) if mean.any() else None
+            some = rows.take(ids[start : start + _ROWS_AT_ONCE])
+            total += np.add.reduce(some, axis=0, dtype=np.float64)
+        mean = total[: self._tuple.dimensions] / len(ids)
+        vector = array("f", mean.astype(np.float32).tobytes())
+        return vector if any(vector) else None
