@@ -142,6 +142,14 @@ def test_erased_entry_takes_nothing_more() -> None:
     assert len(entry.pending_events) == recorded
 
 
+def test_what_begins_an_entry_is_what_its_aggregate_records() -> None:
+    begun = MemoryEntry.begun(HEADER, digest="d" * 64, length=5, at=START)
+
+    [recorded] = _remembered().collect_events()
+
+    assert recorded == begun
+
+
 def test_stream_is_that_of_tenant_and_entry() -> None:
     assert _remembered().id == MemoryEntry.create_id("acme", HEADER.entry_id)
 

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from remembrancer.application.document_vectors import DocumentText, DocumentVectors
 from remembrancer.application.entry_index import EntryIndex
-from remembrancer.application.load import append
 from remembrancer.application.ports import (
     Clock,
     EntryVault,
@@ -165,7 +164,7 @@ class Remember:
                 some = [fresh[place] for place in places]
                 originals = [self._original(entries[i], ids[i], measured[i][0], at) for i in some]
                 with self._transactions.acting_for(tenant, owner):
-                    append(self._log, *map(_remembered, originals))
+                    self._log.append([_begun(original) for original in originals])
                     self._vault.keep(originals)
                     self._index.add(originals, [measured[i][1] for i in some], index)
         return True
@@ -235,8 +234,8 @@ class Remember:
         )
 
 
-def _remembered(original: Original) -> MemoryEntry:
-    return MemoryEntry.remember(
+def _begun(original: Original) -> MemoryEntry.EntryRemembered:
+    return MemoryEntry.begun(
         original.header,
         digest=original.digest,
         length=len(original.text.encode()),
