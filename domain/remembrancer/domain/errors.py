@@ -321,9 +321,10 @@ class StoreForbiddenError(StoreUnavailableError):
 
     retry: ClassVar[Retry] = Retry.NEVER
 
-    def __init__(self, *, store: str, problem: str) -> None:
+    def __init__(self, *, store: str, problem: str, see_to: str = "the permissions") -> None:
         super().__init__(store=store, problem=problem)
-        self.args = (f"{store} {problem}; see to the permissions",)
+        self.args = (f"{store} {problem}; see to {see_to}",)
+        self.see_to = see_to
 
 
 class StoreFullError(StoreError):

@@ -7,6 +7,7 @@ import psycopg
 from psycopg import conninfo
 
 from remembrancer.adapters.postgres.limits import Limits
+from remembrancer.adapters.postgres.tls import tls_refusal
 from remembrancer.domain.errors import (
     SettingsError,
     StoreError,
@@ -59,7 +60,8 @@ def connect(dsn: str, *, limits: Limits, store: str) -> Connection:
     """Open a connection; each statement is a transaction of its own until BEGIN.
 
     Raises:
-        StoreForbiddenError: the server refuses role, password or database.
+        StoreForbiddenError: the server refuses role, password or database, or can't be reached
+            as safely as was asked for.
         StoreUnavailableError: it can't be reached, or takes no more connections now.
     """
     try:
@@ -81,8 +83,11 @@ def _unless_said(dsn: str, defaults: dict[str, str]) -> dict[str, str]:
 
 
 def _refused(error: psycopg.OperationalError, *, store: str) -> StoreError:
-    # A refusal at this point has no SQLSTATE: only words, in the server's language.
+    # A refusal at this point has no SQLSTATE: only words, in the server's language, or libpq's.
     words = str(error)
+    unsafe = tls_refusal(words)
+    if unsafe is not None:
+        return StoreForbiddenError(store=store, problem=unsafe.problem, see_to=unsafe.see_to)
     if any(one in words for one in _REFUSALS):
         return StoreForbiddenError(store=store, problem="refuses role, password or database")
     return StoreUnavailableError(store=store, problem="it takes no connection")
