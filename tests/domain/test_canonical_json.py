@@ -1,5 +1,6 @@
 import json
 import math
+from enum import StrEnum
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,57 @@ def test_order_of_insertion_does_not_show(value: dict[str, int]) -> None:
     turned = dict(reversed(value.items()))
 
     assert canonical_json(turned) == canonical_json(value)
+
+
+def _spelt_exactly(value: object) -> bytes:
+    """By the standard library alone, whatever spells it faster."""
+    encoder = json.JSONEncoder(
+        ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+    )
+    return encoder.encode(value).encode()
+
+
+@given(values)
+def test_spelling_is_the_standard_librarys(value: object) -> None:
+    assert canonical_json(value) == _spelt_exactly(value)
+    assert canonical_json((value, value)) == _spelt_exactly([value, value])
+
+
+def test_every_character_is_spelt_as_the_standard_library_does() -> None:
+    for first in range(0, 0x110000, 0x800):
+        if first != 0xD800:  # Surrogates, which are none.
+            text = "".join(map(chr, range(first, first + 0x800)))
+
+            assert canonical_json({text: [text]}) == _spelt_exactly({text: [text]})
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, -(2**63), 2**64, 10**4_000], ids=range(5))
+def test_whole_numbers_of_any_length_are_spelt_out(number: int) -> None:
+    assert canonical_json({"n": number, "l": [-number]}) == _spelt_exactly(
+        {"n": number, "l": [-number]}
+    )
+
+
+@pytest.mark.parametrize("value", [10**5_000, [10**5_000], {"n": 10**5_000}], ids=range(3))
+def test_number_that_python_would_not_read_back_is_not_written(value: object) -> None:
+    with pytest.raises(ValueError, match="Exceeds the limit"):
+        canonical_json(value)
+
+
+def test_deep_nesting_is_spelt_as_far_as_the_standard_library_goes() -> None:
+    nested: list[object] = []
+    for _ in range(300):
+        nested = [nested]
+
+    assert canonical_json(nested) == b"[" * 301 + b"]" * 301
+
+
+class _Level(StrEnum):
+    LOW = "low"
+
+
+def test_string_of_another_class_is_spelt_as_its_text() -> None:
+    assert canonical_json({"level": _Level.LOW, _Level.LOW: 1}) == b'{"level":"low","low":1}'
 
 
 def test_spelling_is_fixed() -> None:

@@ -1,6 +1,7 @@
 import pickle
 import unicodedata
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -18,7 +19,12 @@ from remembrancer.domain import (
     Sensitivity,
 )
 from remembrancer.domain.errors import InvalidInputError
-from remembrancer.domain.parsed import NAME_CHARACTERS_MAX, TEXT_BYTES_MAX, Parsed
+from remembrancer.domain.parsed import (
+    NAME_CHARACTERS_MAX,
+    TEXT_BYTES_MAX,
+    Parsed,
+    parsed_name,
+)
 
 CANARY = "canary-5f3a"
 ENTRY: dict[str, Any] = {
@@ -227,6 +233,36 @@ def test_two_spellings_of_a_name_are_one() -> None:
     made = NewEntry(**ENTRY | {"owner": decomposed, "subjects": [decomposed]})
 
     assert (made.owner, made.subjects) == (composed, (composed,))
+
+
+class _Tenant(StrEnum):
+    ACME = "acme"
+
+
+def test_name_of_another_class_of_string_is_taken_as_its_text() -> None:
+    made = NewEntry(**ENTRY | {"tenant": _Tenant.ACME})
+
+    assert (type(made.tenant), made.tenant) == (str, "acme")
+    assert type(parsed_name(_Tenant.ACME, field="tenant")) is str
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("", "must not be blank"),
+        (" " * 256, "must not be blank"),
+        (" " * 257, "must not be longer than 256 characters"),
+        ("x" * 257, "must not be longer than 256 characters"),
+        ("a\x7f", "must not hold control characters or line breaks"),
+        ("\t", "must not be blank"),
+    ],
+    ids=ascii,
+)
+def test_refused_name_is_told_what_is_wrong_with_it(name: str, problem: str) -> None:
+    with pytest.raises(InvalidInputError) as refusal:
+        parsed_name(name, field="tenant")
+
+    assert refusal.value.problem == problem
 
 
 def test_longest_name_passes() -> None:

@@ -1,7 +1,5 @@
 """Use case: build the context pack of a stage."""
 
-import hashlib
-import hmac
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -29,6 +27,7 @@ from remembrancer.domain.context_pack import (
 )
 from remembrancer.domain.errors import StaleStreamError
 from remembrancer.domain.fences import LABEL_BYTES
+from remembrancer.domain.keyed_digest import keyed_digest
 from remembrancer.domain.l3_selection import AssembledPack, L3Selection
 from remembrancer.domain.recall import LeftOutReason, RecallContext, RecallQuery
 
@@ -180,7 +179,7 @@ def items_as_json(items: Sequence[ContextItem]) -> bytes:
 
 def items_digest(key: bytes, items: bytes) -> str:
     """Return the digest of the host's items, keyed with the selection's own key."""
-    return hmac.digest(key, items, hashlib.sha256).hex()
+    return keyed_digest(key, items)
 
 
 def pack_of(

@@ -8,6 +8,10 @@ Reading refuses what writing can't have written: NaN, infinities, duplicate keys
 import json
 from typing import Any
 
+from pydantic_core import to_json
+
+_AS_THEY_ARE = frozenset({str, bool, type(None)})
+_WHOLE_MAX = 2**63 - 1
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False,
     allow_nan=False,
@@ -24,6 +28,11 @@ def canonical_json(value: Any) -> bytes:
         ValueError: a float isn't finite, or a string holds a lone surrogate.
         TypeError: ``value`` holds what JSON can't, or a key that isn't a string.
     """
+    try:
+        # It spells what is in order as we do, a pack in a quarter of the time (adr/0006).
+        return to_json(_in_order(value))
+    except (TypeError, ValueError, RecursionError):
+        pass  # Floats it spells otherwise.  The exact encoder decides, and says why.
     _require_string_keys(value)
     return _ENCODER.encode(value).encode()
 
@@ -42,6 +51,24 @@ def parse_canonical_json(data: bytes) -> Any:
     if respelt != data:
         raise ValueError("not canonical JSON (duplicate keys, spacing, order or escapes)")
     return value
+
+
+def _in_order(value: Any) -> Any:
+    """Return ``value`` with its keys sorted.
+
+    Raises:
+        TypeError: the encoders may not spell it alike, or refuse it with other words.
+    """
+    kind = type(value)
+    if kind in _AS_THEY_ARE or (kind is int and -_WHOLE_MAX <= value <= _WHOLE_MAX):
+        return value
+    if kind is list or kind is tuple:
+        if _AS_THEY_ARE.issuperset(map(type, value)):
+            return value
+        return [_in_order(part) for part in value]
+    if kind is dict and all(type(key) is str for key in value):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    raise TypeError("not surely spelt alike")
 
 
 def _require_string_keys(value: Any) -> None:

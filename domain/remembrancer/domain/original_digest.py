@@ -5,12 +5,11 @@ back. The salt is kept in the vault and goes with the text, and then nothing of 
 (design section 4).
 """
 
-import hashlib
-import hmac
+from remembrancer.domain.keyed_digest import keyed_digest
 
 SALT_BYTES = 32
 
 
 def original_digest(salt: bytes, text: str) -> str:
     """Return the digest, 64 hexadecimal digits."""
-    return hmac.digest(salt, text.encode(), hashlib.sha256).hex()
+    return keyed_digest(salt, text.encode())

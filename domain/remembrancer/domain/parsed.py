@@ -28,6 +28,11 @@ def _encodable(value: str) -> None:
 
 
 def _name(value: str) -> str:
+    # As most are: in ASCII, which is in NFC as it stands, without controls, short and not blank.
+    if value.isascii() and value.isprintable() and len(value) <= NAME_CHARACTERS_MAX:
+        if not value or value.isspace():
+            raise ValueError("must not be blank")
+        return value[:]  # Of a subclass of str, only the string.
     _encodable(value)
     # Bounded before and after: NFC can shorten a name to a third, and lengthen it too.
     normal = unicodedata.normalize("NFC", value[: 4 * NAME_CHARACTERS_MAX])
