@@ -109,12 +109,14 @@ class SqliteEntryVault(EntryVault):
         self, wanted: Sequence[tuple[EntryId, int]]
     ) -> dict[tuple[EntryId, int], Original]:
         with self._database.read() as connection:
-            found = self._select(connection, [entry_id for entry_id, _ in wanted])
-            kept = {(original.entry_id, original.version): original for original in found}
-            # Mostly the current versions are wanted: only for others an id has to be computed.
+            heads = self._select(connection, [entry_id for entry_id, _ in wanted])
+            kept = {(one.entry_id, one.version): one for one in heads}
+            found = {key: kept[key] for key in wanted if key in kept}
+            if len(found) == len(wanted):
+                return found  # Mostly the current versions are wanted.
             older = {version_id(*key) for key in wanted if key not in kept and key[1] >= 1}
-            for original in self._select(connection, older):
-                kept[original.entry_id, original.version] = original
+            for one in self._select(connection, older):
+                kept[one.entry_id, one.version] = one
         return {key: kept[key] for key in wanted if key in kept}
 
     @override

@@ -5,13 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import msgspec.json
+import msgspec
 
 from remembrancer.application.ports.entry_vault import Original
 from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.original_digest import SALT_BYTES
-from remembrancer.domain.sensitivity import Sensitivity
 
 NEVER = 2**63 - 1
 """Stands in ``superseded_at`` while a version is current."""
@@ -19,7 +18,6 @@ NEVER = 2**63 - 1
 DIGEST_BYTES = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SENSITIVITIES = {level.value: level for level in Sensitivity}
 _SPELT = msgspec.json.Encoder(order="sorted").encode
 """Canonical JSON of strings: the same bytes as ``domain.canonical_json`` writes, in a tenth."""
 _SUBJECTS = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -72,28 +70,35 @@ def to_original(row: Row, *, store: str, known: Mapping[bytes, EntryId]) -> Orig
 
 
 def _original(row: Row, known: Mapping[bytes, EntryId]) -> Original:
-    _, entry_id, version, tenant, owner, scope, kind, sensitivity, recorded_at, *rest = row
-    superseded_at, tokens, counter, digest, salt, subjects, metadata, reason, text = rest
-    if None in row or len(digest) != DIGEST_BYTES or len(salt) != SALT_BYTES or version < 1:
+    (
+        index_id, entry_id, version, tenant, owner, scope, kind, sensitivity, recorded_at,
+        superseded_at, tokens, counter, digest, salt, subjects, metadata, reason, text,
+    ) = row  # fmt: skip
+    right = len(digest) == DIGEST_BYTES and len(salt) == SALT_BYTES and version >= 1
+    if index_id is None or not right:
         raise ValueError("not a row of ours")
-    return Original(
-        tenant=tenant,
-        owner=owner,
-        entry_id=known.get(entry_id) or EntryId(UUID(bytes=entry_id)),
-        version=version,
-        scope=scope,
-        kind=kind,
-        sensitivity=_SENSITIVITIES[sensitivity],
-        text=text,
-        salt=salt,
-        digest=digest.hex(),
-        tokens=tokens,
-        token_counter=counter,
-        subjects=_SUBJECTS(subjects),
-        metadata=_METADATA(metadata),
-        reason=reason,
-        recorded_at=_EPOCH + timedelta(microseconds=recorded_at),
-        superseded_at=(
-            None if superseded_at == NEVER else _EPOCH + timedelta(microseconds=superseded_at)
-        ),
+    # It looks at the type of each, and takes half as long as the constructor of a frozen class.
+    return msgspec.convert(
+        {
+            "tenant": tenant,
+            "owner": owner,
+            "entry_id": known.get(entry_id) or UUID(bytes=entry_id),
+            "version": version,
+            "scope": scope,
+            "kind": kind,
+            "sensitivity": sensitivity,
+            "text": text,
+            "salt": salt,
+            "digest": digest.hex(),
+            "tokens": tokens,
+            "token_counter": counter,
+            "subjects": _SUBJECTS(subjects),
+            "metadata": _METADATA(metadata),
+            "reason": reason,
+            "recorded_at": _EPOCH + recorded_at * _MICROSECOND,
+            "superseded_at": (
+                None if superseded_at == NEVER else _EPOCH + superseded_at * _MICROSECOND
+            ),
+        },
+        Original,
     )
