@@ -13,6 +13,7 @@ from tests.adapters.postgres_server import FreshDatabase, server
 
 from remembrancer.adapters.postgres import bell, subscription
 from remembrancer.adapters.postgres.database import Database
+from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.recorder import PostgresApplicationRecorder
 
 PATIENCE_S = 20
@@ -75,6 +76,24 @@ def test_what_nobody_was_told_of_is_found_by_looking(
         recorder(elsewhere).insert_events([event(1)])
 
         assert waiting.result(PATIENCE_S) == 1
+
+
+def test_behind_a_pooler_nobody_listens_and_all_is_found(
+    fresh: FreshDatabase, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session that listens would be given to somebody else."""
+    monkeypatch.setattr(subscription, "POLL_S", 0.05)
+    with (
+        Database.open(fresh.app, limits=Limits(prepare_after=None)) as pooled,
+        ThreadPoolExecutor(1) as pool,
+        recorder(pooled).subscribe() as following,
+    ):
+        waiting = pool.submit(lambda: next(iter(following)).id)
+        recorder(elsewhere).insert_events([event(1)])
+        found = waiting.result(PATIENCE_S)
+        listening = [one for one in threading.enumerate() if one.name == "remembrancer-listen"]
+
+    assert (found, listening) == (1, [])
 
 
 def test_a_listener_whose_connection_was_cut_listens_again(

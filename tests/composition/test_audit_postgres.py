@@ -80,7 +80,7 @@ def test_a_lived_in_memory_is_green_to_the_auditors_role_alone(shell: Shell) -> 
     assert (done.status, done.data["findings"]) == (0, [])
     assert {"receipts": 3, "originals": 6}.items() <= done.data["counts"].items()
     assert done.data["counts"]["packs put together again"] == 1
-    assert done.data["store"].startswith("PostgreSQL database test_")
+    assert done.data["store"].startswith("PostgreSQL database remembrancer_test_")
 
 
 @pytest.mark.usefixtures("copy")

@@ -2,8 +2,8 @@
 
 PostgreSQL takes one lock of the whole server for a NOTIFY at its commit, so none is sent in a
 writer's transaction: a thread of its own sends one after the commit, for all commits since its
-last.  It says nothing but that there is something.  Who misses one, as behind a pooler that gives
-each transaction another session, finds the events by looking from time to time.
+last.  It says nothing but that there is something.  Who misses one, or can't listen because a
+pooler gives each transaction another session, finds the events by looking from time to time.
 """
 
 import select
@@ -36,13 +36,16 @@ class Bell:
         *,
         connect: Callable[[], Connection],
         lent: Callable[[], AbstractContextManager[Connection]],
+        listens: bool = True,
     ) -> None:
         """Start nothing yet.
 
         Args:
             connect: opens a connection to listen on.
             lent: lends one to ring with.
+            listens: whether a session that listens is kept; nobody else should be given it.
         """
+        self._listens = listens
         self._connect = connect
         self._lent = lent
         self._guard = threading.Lock()
@@ -66,7 +69,7 @@ class Bell:
         """Set ``event`` whenever the log may have grown."""
         with self._guard:
             self._followers.add(event)
-            if self._listener is None and not self._closed.is_set():
+            if self._listens and self._listener is None and not self._closed.is_set():
                 self._ends = socket.socketpair()
                 listen = partial(self._listen, self._ends[0])
                 self._listener = self._started(listen, "remembrancer-listen")

@@ -139,7 +139,7 @@ def _clocks(connection: Connection, now: Callable[[], datetime]) -> Checked:
 def _pooler(database: Database, connection: Connection, backend: int) -> Checked:
     # A pooler makes up the number that it gives a client.
     pooled = connection.info.backend_pid != backend
-    fits = not pooled or database.limits.prepare_after is None
+    fits = not pooled or not database.limits.keeps_sessions
     return Checked(
         "pooler",
         ok=fits,

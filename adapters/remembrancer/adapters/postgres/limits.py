@@ -20,3 +20,8 @@ class Limits:
     prepare_after: int | None = 5
     """Uses of a statement before the server keeps it prepared; None behind a pooler that gives
     each transaction another session."""
+
+    @property
+    def keeps_sessions(self) -> bool:
+        """Whether what a session was told is there with the next transaction: see above."""
+        return self.prepare_after is not None

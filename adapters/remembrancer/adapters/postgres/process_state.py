@@ -22,6 +22,7 @@ class ProcessState:
         self.bell = Bell(
             connect=partial(connect, dsn, limits=limits, store=store),
             lent=self.sessions.app.lent,
+            listens=limits.keeps_sessions,
         )
 
     @property

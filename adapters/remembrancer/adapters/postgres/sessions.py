@@ -49,7 +49,7 @@ class Sessions:
         """Open none yet."""
         self._limits = limits
         self._store = store
-        self._prepares = limits.prepare_after is not None
+        self._prepares = limits.keeps_sessions
         self._connect = partial(connect, dsn, limits=limits, store=store)
         self.app = self._pool(self._connect)
         """Under row security."""
