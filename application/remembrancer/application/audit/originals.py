@@ -1,7 +1,5 @@
 """The vault against the log: every version that no event erased, and no other."""
 
-import hashlib
-import hmac
 from collections.abc import Iterable
 from typing import Final
 
@@ -9,6 +7,7 @@ from remembrancer.application.audit.facts import Facts
 from remembrancer.application.audit.finding import Finding, Findings, Invariant, uuid_of
 from remembrancer.application.audit.joined import Fact
 from remembrancer.application.ports.audit_source import RawErased, RawOriginal, RawSession
+from remembrancer.domain.keyed_digest import keyed_digest
 
 ORIGINALS = Invariant(
     name="originals-match",
@@ -35,18 +34,18 @@ END_OF_LOG: Final = (1 << 63) - 1
 def read_originals(rows: Iterable[RawOriginal], facts: Facts, findings: Findings) -> int:
     """Take in what the vault keeps; return how many versions that is."""
     count = 0
-    digest_of, find = hmac.digest, facts.originals.find
+    find = facts.originals.find
     for row in rows:
         count += 1
         entry_id, version, tenant, owner, scope, kind, sensitivity, recorded_at = row[:8]
         superseded_at, digest, salt, text = row[8:]
         try:
-            spelt = text.encode()
-            if digest_of(salt, spelt, hashlib.sha256) != digest:
+            spelt, told = text.encode(), digest.hex()
+            if keyed_digest(salt, spelt) != told:
                 _report_text(row, findings)
             find(
                 f"{entry_id.hex()}\x1f{version}\x1f{tenant}\x1f{owner}\x1f{scope}\x1f{kind}"
-                f"\x1f{sensitivity}\x1f{digest.hex()}\x1f{len(spelt)}\x1f{recorded_at}"
+                f"\x1f{sensitivity}\x1f{told}\x1f{len(spelt)}\x1f{recorded_at}"
                 f"\x1f{superseded_at}"
             )
         except (AttributeError, TypeError, ValueError):

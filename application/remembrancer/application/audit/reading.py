@@ -27,6 +27,9 @@ for a field that older or simpler events don't have; entries of a selection like
 ENTRIES = "entries"
 """The one field whose parts have fields of their own."""
 
+RANKS_ARE_SOUND = "_ranks_are_sound_"
+"""What a state has whose reader has proved already what :func:`.permitted.check_ranks` checks."""
+
 _IDENTITY = ("originator_id", "originator_version")
 _CLASS_VERSION = "class_version"
 _TYPE, _DATA = "_type_", "_data_"
