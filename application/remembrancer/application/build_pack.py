@@ -20,6 +20,7 @@ from remembrancer.domain.context_pack import (
     FORMAT_VERSION,
     ContextItem,
     ContextPack,
+    Difference,
     Quotation,
     assemble,
     check_request,
@@ -183,7 +184,12 @@ def items_digest(key: bytes, items: bytes) -> str:
 
 
 def pack_of(
-    committed: L3Selection, record: AssembledPack, *, text: str, digest: str
+    committed: L3Selection,
+    record: AssembledPack,
+    *,
+    text: str,
+    digest: str,
+    differences: Sequence[Difference] = (),
 ) -> ContextPack:
     """Return a pack as the host gets it."""
     selection = committed.selection
@@ -200,6 +206,7 @@ def pack_of(
         included=record.included,
         omitted=record.omitted,
         selection=selection,
+        differences=tuple(differences),
     )
 
 

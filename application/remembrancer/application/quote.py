@@ -47,13 +47,11 @@ class Quote:
     ) -> Quotation:
         if original is None:
             return _gone(selected, ERASED)
-        labelled = [original]
-        if original.superseded_at is not None:
-            head = heads.get(original.entry_id)
-            if head is None:
-                return _gone(selected, ERASED)
-            labelled.append(head)
-        for one in labelled:
+        current = original.superseded_at is None
+        head = original if current else heads.get(original.entry_id)
+        if head is None:
+            return _gone(selected, ERASED)
+        for one in (original,) if current else (original, head):
             if one.tenant != access.tenant or not self._policy.permits(access, one.header):
                 return _gone(selected, NO_LONGER_PERMITTED)
         if original_digest(original.salt, original.text) != selected.digest:
@@ -64,31 +62,23 @@ class Quote:
 def quotation_of(original: Original) -> Quotation:
     """Return the text of a version as a pack quotes it."""
     return Quotation(
-        provenance=Provenance(
-            entry_id=str(original.entry_id),
-            version=original.version,
-            scope=original.scope,
-            kind=original.kind,
-            sensitivity=original.sensitivity.value,
-            source=source_of(original.metadata),
+        Provenance(
+            str(original.entry_id),
+            original.version,
+            original.scope,
+            original.kind,
+            original.sensitivity.value,
+            source_of(original.metadata),
         ),
-        text=original.text,
+        original.text,
     )
 
 
 def _gone(selected: SelectedEntry, reason: str) -> Quotation:
-    return Quotation(
-        provenance=Provenance(
-            entry_id=str(selected.entry_id),
-            version=selected.version,
-            scope="",
-            kind="",
-            sensitivity="",
-            source="",
-        ),
-        text="",
-        gone=reason,
+    unlabelled = Provenance(
+        str(selected.entry_id), selected.version, scope="", kind="", sensitivity="", source=""
     )
+    return Quotation(unlabelled, text="", gone=reason)
 
 
 def source_of(metadata: Mapping[str, str]) -> str:

@@ -7,7 +7,6 @@ machine, the same bytes come out, or the replay says exactly what isn't as it wa
 import hmac
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -133,8 +132,7 @@ class Replay:
         ]
         if not differences and digest != record.digest:
             differences = [Difference(id=PACK, reason=ALTERED)]
-        pack = pack_of(committed, record, text=text, digest=digest)
-        return replace(pack, differences=tuple(differences))
+        return pack_of(committed, record, text=text, digest=digest, differences=differences)
 
     def _items(
         self, committed: L3Selection, record: AssembledPack

@@ -9,7 +9,8 @@ canonical JSON of the pack.
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -44,13 +45,16 @@ class ContextItem(Parsed):
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quotation:
+class Quotation(NamedTuple):
     """A committed entry, ready to be quoted; ``gone`` says why its text can't be shown."""
 
     provenance: Provenance
-    text: str = field(repr=False)
+    text: str
+    """Private: not shown by ``repr``."""
     gone: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Quotation(provenance={self.provenance!r}, gone={self.gone!r})"
 
     def block(self, label: str) -> str:
         """Return the passage as it stands in a pack."""
@@ -181,8 +185,10 @@ def reassemble(
 ) -> str:
     """Write the text again from what was recorded as included; counts nothing."""
     wanted = set(included)
-    blocks = _blocks(items, quotations, label)
-    return _text(blocks, {index for index, block in enumerate(blocks) if block.id in wanted})
+    return _joined(
+        [one.text for one in _ordered(items) if one.id in wanted],
+        [one.block(label) for one in quotations if one.provenance.entry_id in wanted],
+    )
 
 
 def pack_digest(
@@ -222,13 +228,16 @@ class _Block:
 def _blocks(
     items: Sequence[ContextItem], quotations: Sequence[Quotation], label: str
 ) -> list[_Block]:
-    ordered = sorted(items, key=lambda item: item.layer)  # Stable: within a layer as given.
-    blocks = [_Block(item.id, item.layer, item.text, item.required) for item in ordered]
+    blocks = [_Block(one.id, one.layer, one.text, one.required) for one in _ordered(items)]
     blocks += [
         _Block(one.provenance.entry_id, _QUOTED_LAYER, one.block(label), required=False)
         for one in quotations
     ]
     return blocks
+
+
+def _ordered(items: Sequence[ContextItem]) -> list[ContextItem]:
+    return sorted(items, key=attrgetter("layer"))  # Stable: within a layer as given.
 
 
 def _fill(
@@ -270,9 +279,12 @@ def _text(blocks: Sequence[_Block], chosen: set[int]) -> str:
         for index, block in enumerate(blocks)
         if index in chosen and block.layer == _QUOTED_LAYER
     ]
-    if quoted:
-        parts += [PREFACE, *quoted]
-    return SEPARATOR.join(parts)
+    return _joined(parts, quoted)
+
+
+def _joined(own: list[str], quoted: list[str]) -> str:
+    """Return the host's own parts and the quoted ones, as they stand in a pack."""
+    return SEPARATOR.join([*own, PREFACE, *quoted] if quoted else own)
 
 
 def _require(

@@ -7,7 +7,7 @@ reorders text, survives in them.  Escapes are written ``\u{HEX}`` and can be und
 
 import json
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LABEL_BYTES = 8
 OPEN, CLOSE = "<<<", ">>>"
@@ -42,8 +42,7 @@ _ESCAPE = re.compile(r"\\u\{(10[0-9A-F]{4}|[0-9A-F]{1,5})\}")
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class Provenance(NamedTuple):
     """Where a quoted original comes from."""
 
     entry_id: str
@@ -56,14 +55,8 @@ class Provenance:
 
 def fenced(text: str, provenance: Provenance, *, label: str) -> str:
     """Return ``text`` as a quoted passage between two fence lines."""
-    one = provenance
-    return passage(
-        text,
-        one.entry_id,
-        one.version,
-        labels=labels_shown(one.scope, one.kind, one.sensitivity, one.source),
-        label=label,
-    )
+    entry_id, version, *labels = provenance
+    return passage(text, entry_id, version, labels=labels_shown(*labels), label=label)
 
 
 def passage(text: str, entry_id: str, version: int, *, labels: str, label: str) -> str:
@@ -76,6 +69,8 @@ def passage(text: str, entry_id: str, version: int, *, labels: str, label: str) 
 
 def labels_shown(scope: str, kind: str, sensitivity: str, source: str) -> str:
     """Return the labels of an original as its fence shows them."""
+    if _NOT_PLAIN.search(f"{scope}{kind}{source}") is None:  # One search for most.
+        return f'scope="{scope}" kind="{kind}" sensitivity={sensitivity} source="{source}"'
     return (
         f"scope={_quoted(scope)} kind={_quoted(kind)} sensitivity={sensitivity}"
         f" source={_quoted(source)}"

@@ -101,7 +101,8 @@ class Parsed(BaseModel):
 
         def __init__(self, /, **values: Any) -> None:
             try:
-                super().__init__(**values)
+                # As pydantic's own does, which would take the values apart once more.
+                self.__pydantic_validator__.validate_python(values, self_instance=self)
             except ValidationError as error:
                 refusal = _refusal(type(self), error)
             else:
