@@ -65,6 +65,10 @@ def test_every_connection_is_set_up(database: Database, pragma: str, value: int 
     assert found == [value, value]
 
 
+def test_a_statement_keeps_its_plan_whatever_is_bound_to_it(database: Database) -> None:
+    assert database.connection().config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1)
+
+
 def test_vectors_can_be_searched_and_nothing_more_loaded(database: Database) -> None:
     connection = database.connection()
 
