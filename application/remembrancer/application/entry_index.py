@@ -93,16 +93,14 @@ class EntryIndex:
         index: VectorIndex | None,
     ) -> None:
         """Index new versions in ``index``; one without a vector is found by its words alone."""
-        self._sparse.upsert_many(
-            [SparseDocument(index_id(one), searchable_text(one), labels(one)) for one in originals]
-        )
+        documents = [_document(one) for one in originals]
+        self._sparse.upsert_many(documents)
         if index is None:
             return
-        pairs = list(zip(originals, vectors, strict=True))
         if index.follows:
-            self._outbox.put(index, [left_for(one, vector) for one, vector in pairs])
+            self._outbox.put(index, list(map(left_for, originals, vectors)))
         else:
-            self._put(index, pairs)
+            self._put(index, documents, vectors)
 
     def supersede(
         self, old: Original, new: Original, vector: Vector | None, index: VectorIndex | None
@@ -113,10 +111,8 @@ class EntryIndex:
             old_vector = store.vectors([old.entry_id]).get(old.entry_id)
             if vector is None:
                 store.delete(old.entry_id)
-            self._put(index, [(old, old_vector)])
-        self._sparse.upsert_many(
-            [SparseDocument(index_id(old), searchable_text(old), labels(old))]
-        )
+            self._put(index, [_document(old)], [old_vector])
+        self._sparse.upsert_many([_document(old)])
         self.add([new], [vector], index)
 
     def drop(self, entry: Original, versions: Sequence[int]) -> None:
@@ -139,14 +135,24 @@ class EntryIndex:
             )
             self._outbox.erase(elsewhere, erasure)
 
-    def _put(self, index: VectorIndex, pairs: Iterable[tuple[Original, Vector | None]]) -> None:
+    def _put(
+        self,
+        index: VectorIndex,
+        documents: Iterable[SparseDocument],
+        vectors: Iterable[Vector | None],
+    ) -> None:
+        """Put vectors under the ids and labels of their documents."""
         points = [
-            VectorPoint(index_id(original), vector, labels(original))
-            for original, vector in pairs
+            VectorPoint(one.id, vector, one.metadata)
+            for one, vector in zip(documents, vectors, strict=True)
             if vector is not None
         ]
         if points:
             self._indexes.store(index).upsert_many(points)
+
+
+def _document(original: Original) -> SparseDocument:
+    return SparseDocument(index_id(original), searchable_text(original), labels(original))
 
 
 def left_for(original: Original, vector: Vector | None) -> OutboxVector:

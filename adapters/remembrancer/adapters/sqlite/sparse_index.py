@@ -5,7 +5,6 @@ documents of the owners that are asked only, so each phrase is matched on its ow
 are rescaled; that also costs less than FTS5's own ranking of the whole question.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import groupby
@@ -24,13 +23,10 @@ from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.search_text import parsed_question, prepared
 
-IDS_MAX = 500
-"""Ids in one look-up."""
-
 _KEPT = (
     "SELECT sparse_document.number, sparse_text.number, sparse_text.text"
     " FROM sparse_document JOIN sparse_text ON sparse_text.number = sparse_document.text"
-    " WHERE id IN (SELECT unhex(value) FROM json_each(?))"
+    " WHERE id = ?"
 )
 _DROP_WORDS = "INSERT INTO sparse_words (sparse_words, rowid, text) VALUES ('delete', ?, ?)"
 _DROP_DOCUMENT = "DELETE FROM sparse_document WHERE number = ?"
@@ -39,18 +35,22 @@ _EMPTY_METADATA = (
     "UPDATE sparse_metadata SET document = NULL, key = NULL, value = NULL WHERE document = ?"
 )
 _COUNTED = "UPDATE sparse_owner SET documents = documents + ? WHERE number = ?"
-_OWNER = "SELECT number FROM sparse_owner WHERE tenant IS ? AND owner IS ?"
-_ADD_OWNER = "INSERT INTO sparse_owner (tenant, owner) VALUES (?, ?) RETURNING number"
 _LABEL = (
-    "SELECT number FROM sparse_label WHERE owner_number = ? AND scope IS ? AND kind IS ?"
-    " AND sensitivity IS ? AND state IS ?"
+    "SELECT sparse_owner.number, sparse_label.number"
+    " FROM sparse_owner LEFT JOIN sparse_label ON owner_number = sparse_owner.number"
+    " AND scope IS ?3 AND kind IS ?4 AND sensitivity IS ?5 AND state IS ?6"
+    " WHERE tenant IS ?1 AND owner IS ?2"
 )
+"""Its values are those of :data:`LABELS`."""
+_ADD_OWNER = "INSERT INTO sparse_owner (tenant, owner) VALUES (?, ?) RETURNING number"
 _ADD_LABEL = (
     "INSERT INTO sparse_label (owner_number, scope, kind, sensitivity, state)"
     " VALUES (?, ?, ?, ?, ?) RETURNING number"
 )
-_LAST = "SELECT max(number) FROM sparse_document WHERE number BETWEEN ? AND ?"
-_LAST_TEXT = "SELECT coalesce(max(number), 0) FROM sparse_text"
+_LAST = (
+    "SELECT (SELECT max(number) FROM sparse_document WHERE number BETWEEN ? AND ?),"
+    " (SELECT max(number) FROM sparse_text)"
+)
 _ADD_DOCUMENT = "INSERT INTO sparse_document (number, id, label, text) VALUES (?, ?, ?, ?)"
 _ADD_TEXT = "INSERT INTO sparse_text (number, text) VALUES (?, ?)"
 _ADD_METADATA = "INSERT INTO sparse_metadata (document, key, value) VALUES (?, ?, ?)"
@@ -113,65 +113,56 @@ class SqliteSparseIndex(SparseIndex):
 
 
 def _drop(connection: apsw.Connection, ids: Iterable[UUID]) -> None:
-    wanted = [one.hex for one in ids]
-    texts: list[str] = []
-    for start in range(0, len(wanted), IDS_MAX):
-        chunk = json.dumps(wanted[start : start + IDS_MAX])
-        kept: list[Any] = sorted(connection.execute(_KEPT, (chunk,)).fetchall())
-        if not kept:
-            continue
-        numbers = [(number,) for number, _, _ in kept]
-        connection.executemany(_DROP_WORDS, [(number, text) for number, _, text in kept])
-        texts += [text for _, _, text in kept]
-        connection.executemany(_EMPTY_TEXT, [(place,) for _, place, _ in kept])
-        connection.executemany(_EMPTY_METADATA, numbers)
-        connection.executemany(_DROP_DOCUMENT, numbers)
-        for owner, group in groupby(kept, key=lambda row: row[0] >> SERIAL_BITS):
-            connection.execute(_COUNTED, (-len(list(group)), owner))
-    forget(connection, texts)
+    kept: list[Any] = connection.executemany(_KEPT, [(one.bytes,) for one in ids]).fetchall()
+    if not kept:
+        return
+    kept.sort()
+    numbers = [(number,) for number, _, _ in kept]
+    connection.executemany(_DROP_WORDS, [(number, text) for number, _, text in kept])
+    connection.executemany(_EMPTY_TEXT, [(place,) for _, place, _ in kept])
+    connection.executemany(_EMPTY_METADATA, numbers)
+    connection.executemany(_DROP_DOCUMENT, numbers)
+    for owner, group in groupby(kept, key=lambda row: row[0] >> SERIAL_BITS):
+        connection.execute(_COUNTED, (-len(list(group)), owner))
+    forget(connection, [text for _, _, text in kept])
 
 
 def _labelled(
     connection: apsw.Connection, documents: Iterable[SparseDocument]
 ) -> list[tuple[int, int, SparseDocument]]:
     """Return (owner number, label number, document), an owner's together."""
-    owners: dict[tuple[str | None, ...], int] = {}
     labels: dict[tuple[str | None, ...], tuple[int, int]] = {}
     found = []
     for document in documents:
-        metadata = document.metadata
-        label = tuple(map(metadata.get, LABELS))
+        label = tuple(map(document.metadata.get, LABELS))
         numbers = labels.get(label)
         if numbers is None:
-            whose, rest = label[:2], label[2:]
-            if whose not in owners:
-                owners[whose] = _number(connection, _OWNER, _ADD_OWNER, whose)
-            owner = owners[whose]
-            numbers = owner, _number(connection, _LABEL, _ADD_LABEL, (owner, *rest))
-            labels[label] = numbers
+            numbers = labels[label] = _numbers(connection, label)
         found.append((*numbers, document))
-    if len(owners) > 1:
+    if len(labels) > 1:
         found.sort(key=lambda one: one[0])
     return found
 
 
-def _number(
-    connection: apsw.Connection, select: str, insert: str, values: tuple[str | int | None, ...]
-) -> int:
-    found: int | None = connection.execute(select, values).get
-    if found is None:
-        added: int = connection.execute(insert, values).get
-        return added
-    return found
+def _numbers(connection: apsw.Connection, label: tuple[str | None, ...]) -> tuple[int, int]:
+    """Return the number of whose owner's and of which label it is, made if missing."""
+    row: Any = connection.execute(_LABEL, label).fetchone()
+    owner, number = row or (None, None)
+    if owner is None:
+        owner = connection.execute(_ADD_OWNER, label[:2]).get
+    if number is None:
+        number = connection.execute(_ADD_LABEL, (owner, *label[2:])).get
+    return owner, number
 
 
 def _insert(
     connection: apsw.Connection, owner: int, labelled: Sequence[tuple[int, SparseDocument]]
 ) -> None:
     low, high = owner << SERIAL_BITS, ((owner + 1) << SERIAL_BITS) - 1
-    last: int | None = connection.execute(_LAST, (low, high)).get
-    numbers = range((low if last is None else last) + 1, high)
-    first_text: int = connection.execute(_LAST_TEXT).get + 1
+    row: Any = connection.execute(_LAST, (low, high)).fetchone()
+    last, last_text = row
+    numbers = range((last or low) + 1, high)
+    first_text = (last_text or 0) + 1
     texts = range(first_text, first_text + len(labelled))
     words = [prepared(document.text) for _, document in labelled]
     connection.executemany(
