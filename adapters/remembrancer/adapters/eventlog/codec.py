@@ -34,6 +34,7 @@ _DIGITS_TO_0 = bytes.maketrans(b"0123456789", b"0000000000")
 _UTC_PATTERNS = frozenset({b"0000-00-00T00:00:00+00:00", b"0000-00-00T00:00:00.000000+00:00"})
 _FRACTION = slice(19, 26)
 _AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
+_TEXT = frozenset({str})
 _PLAINLY_SPELT = frozenset({str, int, bool, type(None), UUID, datetime})
 _TYPE_MARK = b'"_type_"'
 _ALIKE_FROM, _ALIKE_TO = 1e-4, 1e16
@@ -199,7 +200,7 @@ def _is_plainly_spelt(state: object) -> bool:
     return (
         type(state) is dict
         and _PLAINLY_SPELT.issuperset(map(type, state.values()))
-        and all(type(key) is str for key in state)
+        and _TEXT.issuperset(map(type, state))
     )
 
 

@@ -47,9 +47,9 @@ class ListedMapper(Mapper[UUID]):
         if EVENTS.get(topic) is not cls:
             raise UnknownTopicError(topic)
         stream_id, version = domain_event.originator_id, domain_event.originator_version
-        state = {
-            name: value for name, value in vars(domain_event).items() if name not in _IDENTITY
-        }
+        state = dict(vars(domain_event))
+        for name in _IDENTITY:
+            del state[name]
         shape = self._shape(topic)
         problem = shape.problem(state, state)
         if problem:

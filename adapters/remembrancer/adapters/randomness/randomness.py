@@ -1,6 +1,6 @@
 """The machine's source of unpredictable bytes."""
 
-import secrets
+import os
 from uuid import UUID, uuid4
 
 from typing_extensions import override
@@ -13,7 +13,7 @@ class SystemRandomness(Randomness):
 
     @override
     def bytes(self, count: int) -> bytes:
-        return secrets.token_bytes(count)
+        return os.urandom(count)
 
     @override
     def uuid(self) -> UUID:

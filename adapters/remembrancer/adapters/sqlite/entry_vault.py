@@ -191,7 +191,10 @@ class SqliteEntryVault(EntryVault):
 
 def _add_scopes(connection: apsw.Connection, originals: Sequence[Original]) -> dict[_Key, int]:
     """Count the versions in under their scopes; return the scopes' numbers."""
-    added = Counter(_key(original) for original in originals)
+    added: dict[_Key, int] = {}
+    for original in originals:
+        key = _key(original)
+        added[key] = added.get(key, 0) + 1
     return {key: connection.execute(_ADD_SCOPE, (*key, count)).get for key, count in added.items()}
 
 

@@ -1,7 +1,6 @@
 """How a stream's rows are named, chosen and kept from colliding."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from types import TracebackType
 from typing import Any
 from uuid import UUID
 
@@ -37,10 +36,19 @@ def within(
     return statement, values
 
 
-@contextmanager
-def conflicts() -> Generator[None]:
+class conflicts:  # noqa: N801  # used as a function, once for each append
     """Raise the library's error for a row that may not be added."""
-    try:
-        yield
-    except apsw.ConstraintError as error:
-        raise IntegrityError(str(error)) from error
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, apsw.ConstraintError):
+            raise IntegrityError(str(error)) from error

@@ -144,7 +144,9 @@ def _found(connection: apsw.Connection, index: VectorIndex) -> VectorIndex:
     return found
 
 
+@lru_cache(maxsize=16)
 def _index(number: Any, spelt: Any, state: Any, position: Any, place: Any) -> VectorIndex:
+    # Every recall and every write asks which index is active: mostly the same row.
     return VectorIndex(
         number=number,
         embedding_tuple=_embedding_tuple(spelt),
@@ -156,5 +158,4 @@ def _index(number: Any, spelt: Any, state: Any, position: Any, place: Any) -> Ve
 
 @lru_cache(maxsize=16)
 def _embedding_tuple(spelt: str) -> EmbeddingTuple:
-    # Every recall asks which index is active; parsing is most of the cost.
     return EmbeddingTuple.model_validate_json(spelt)
