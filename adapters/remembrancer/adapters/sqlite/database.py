@@ -250,7 +250,8 @@ class Database:
             self.leave_parents_connections()
         if self._closed:
             raise StoreClosedError
-        mine = self._local_state()
+        # A dozen times in each write: looked up here rather than by a call.
+        mine: ThreadState | None = getattr(self._local, "thread", None)
         if mine is None:
             return self._opened()
         if mine.immutable and not mine.depth and exists(wal_path(self.path)):

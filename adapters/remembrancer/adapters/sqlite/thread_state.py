@@ -85,4 +85,5 @@ class JoinedWrite(Joined):
         mine = self._mine
         if mine.number == self._number:
             mine.depth -= 1
-            mine.doom = mine.doom or error
+            if error is not None and mine.doom is None:
+                mine.doom = error
