@@ -15,8 +15,7 @@ from remembrancer.application.quote import Quote
 from remembrancer.contracts.originals import FIRST, SECOND, UNKNOWN, an_original
 from remembrancer.domain import Sensitivity
 from remembrancer.domain.context_pack import Quotation
-from remembrancer.domain.l3_selection import SelectedEntry
-from remembrancer.domain.recall import Ranks
+from remembrancer.domain.l3_selection import CommittedText
 
 ACCESS = Access(
     tenant="acme",
@@ -27,14 +26,9 @@ ACCESS = Access(
 )
 
 
-def _selected(original: Original) -> SelectedEntry:
-    return SelectedEntry(
-        entry_id=original.entry_id,
-        version=original.version,
-        digest=original.digest,
-        score=1.0,
-        ranks=Ranks(),
-    )
+def _committed(original: Original) -> CommittedText:
+    entry_id = original.entry_id
+    return CommittedText(str(entry_id), entry_id, original.version, original.digest)
 
 
 def _quoted(
@@ -43,7 +37,7 @@ def _quoted(
     vault = MemoryEntryVault(transactions=MemoryTransactions())
     vault.keep(kept)
     quote = Quote(vault=vault, policy=DefaultAccessPolicy())
-    return quote([_selected(one) for one in selected], access)
+    return quote([_committed(one) for one in selected], access)
 
 
 @pytest.mark.parametrize(

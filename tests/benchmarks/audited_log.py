@@ -288,7 +288,7 @@ class AuditedLog:
         shown = {one.entry_id for one in quoted}
         draft = assemble(
             _RULES,
-            [quotation_of(one) for one in quoted],
+            [quotation_of(one, str(one.entry_id)) for one in quoted],
             label=label,
             token_budget=10_000,
             count=lambda text: len(text) // 4,

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -9,6 +11,7 @@ from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.identity import (
     EntryId,
     entry_id_for_key,
+    entry_ids,
     parse_entry_id,
     stream_id,
     version_id,
@@ -17,7 +20,7 @@ from remembrancer.domain.l3_selection import L3Selection
 
 names = st.text(st.sampled_from('ab_/-"\\,é '), min_size=1, max_size=5)
 keys = st.lists(names, min_size=1, max_size=4)
-entry_ids = st.uuids().map(EntryId)
+ids = st.uuids().map(EntryId)
 
 
 @given(keys, keys)
@@ -64,7 +67,7 @@ def test_idempotency_key_belongs_to_one_owner(
     assert same == ((tenant, owner, key) == (tenant2, owner2, key2))
 
 
-@given(entry_ids, entry_ids, st.integers(1, 5), st.integers(1, 5))
+@given(ids, ids, st.integers(1, 5), st.integers(1, 5))
 def test_every_version_has_an_id_of_its_own(
     one: EntryId, other: EntryId, version: int, version2: int
 ) -> None:
@@ -90,3 +93,19 @@ def test_what_is_no_entry_id_is_refused(text: str) -> None:
         parse_entry_id(text)
 
     assert str(refusal.value) == "entry id: is not a UUID"
+
+
+@given(st.lists(ids, max_size=3), st.sampled_from([str, lambda one: one.hex, lambda one: one.urn]))
+def test_recorded_ids_are_read_in_every_spelling(
+    recorded: list[EntryId], spelt: Callable[[EntryId], str]
+) -> None:
+    odd = [str(one).upper().replace("-", "", 1) for one in recorded]
+
+    assert entry_ids([spelt(one) for one in recorded]) == recorded
+    assert entry_ids(odd) == recorded
+
+
+@pytest.mark.parametrize("recorded", ["", "4ff9a458", "g" * 32, 7, None])
+def test_what_is_no_id_is_refused(recorded: Any) -> None:
+    with pytest.raises((AttributeError, TypeError, ValueError)):
+        entry_ids([str(UUID(int=1)), recorded])

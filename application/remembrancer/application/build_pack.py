@@ -82,10 +82,10 @@ class BuildPack:
         """
         check_request(items, token_budget)
         committed, reused = self._select.committed(session, stage, query, context)
-        entry_ids = [str(one.entry_id) for one in committed.selection.entries]
-        check_request(items, token_budget, entry_ids=entry_ids)
+        texts = committed.texts
+        check_request(items, token_budget, entry_ids=[one.id for one in texts])
         with self._transactions.acting_for(query.tenant):
-            quotations = self._quote(committed.selection.entries, access_of(query))
+            quotations = self._quote(texts, access_of(query))
         for _ in range(ATTEMPTS):
             try:
                 pack = self._assemble(committed, items, quotations, token_budget)

@@ -7,7 +7,7 @@ from remembrancer.application.ports.access_policy import Access
 from remembrancer.domain.context_pack import Quotation
 from remembrancer.domain.fences import Provenance
 from remembrancer.domain.identity import EntryId
-from remembrancer.domain.l3_selection import SelectedEntry
+from remembrancer.domain.l3_selection import CommittedText
 from remembrancer.domain.original_digest import original_digest
 from remembrancer.domain.recall import LeftOutReason
 
@@ -23,7 +23,7 @@ class Quote:
         self._vault = vault
         self._policy = policy
 
-    def __call__(self, selected: Sequence[SelectedEntry], access: Access) -> list[Quotation]:
+    def __call__(self, selected: Sequence[CommittedText], access: Access) -> list[Quotation]:
         """Return a quotation for each selected entry, in order.
 
         Its ``gone`` says why a text can't be shown: it was erased; the entry's labels of today
@@ -40,7 +40,7 @@ class Quote:
 
     def _quotation(
         self,
-        selected: SelectedEntry,
+        selected: CommittedText,
         original: Original | None,
         heads: Mapping[EntryId, Original],
         access: Access,
@@ -56,14 +56,14 @@ class Quote:
                 return _gone(selected, NO_LONGER_PERMITTED)
         if original_digest(original.salt, original.text) != selected.digest:
             return _gone(selected, ALTERED)
-        return quotation_of(original)
+        return quotation_of(original, selected.id)
 
 
-def quotation_of(original: Original) -> Quotation:
-    """Return the text of a version as a pack quotes it."""
+def quotation_of(original: Original, entry_id: str) -> Quotation:
+    """Return the text of a version as a pack quotes it; ``entry_id`` is its entry's, spelt."""
     return Quotation(
         Provenance(
-            str(original.entry_id),
+            entry_id,
             original.version,
             original.scope,
             original.kind,
@@ -74,9 +74,9 @@ def quotation_of(original: Original) -> Quotation:
     )
 
 
-def _gone(selected: SelectedEntry, reason: str) -> Quotation:
+def _gone(selected: CommittedText, reason: str) -> Quotation:
     unlabelled = Provenance(
-        str(selected.entry_id), selected.version, scope="", kind="", sensitivity="", source=""
+        selected.id, selected.version, scope="", kind="", sensitivity="", source=""
     )
     return Quotation(unlabelled, text="", gone=reason)
 

@@ -112,8 +112,7 @@ class Replay:
     ) -> ContextPack:
         selection = committed.selection
         included = set(record.included)
-        selected = [one for one in selection.entries if str(one.entry_id) in included]
-        quotations = self._quote(selected, access)
+        quotations = self._quote([one for one in committed.texts if one.id in included], access)
         items, lost = self._items(committed, record)
         text = reassemble(items, quotations, label=record.label, included=record.included)
         digest = pack_digest(
@@ -145,7 +144,7 @@ class Replay:
             reason = ALTERED
         else:
             reason = ERASED
-        entry_ids = {str(one.entry_id) for one in committed.selection.entries}
+        entry_ids = {one.id for one in committed.texts}
         lost = [one for one in record.included if one not in entry_ids]
         return (
             [

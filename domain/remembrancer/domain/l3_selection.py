@@ -5,17 +5,18 @@ instead of asking an index (seed L3, "determinism contract"; design 4.1).  Topic
 are stored format: never rename one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Self, overload
+from operator import itemgetter
+from typing import Any, NamedTuple, Self, TypedDict
 from uuid import UUID
 
 from eventsourcing.domain import Aggregate, event
 
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
-from remembrancer.domain.identity import EntryId, stream_id
+from remembrancer.domain.identity import EntryId, entry_ids, stream_id
 from remembrancer.domain.parsed import Name, Parsed
 from remembrancer.domain.recall import (
     LeftOut,
@@ -24,6 +25,7 @@ from remembrancer.domain.recall import (
     RecallKind,
     RecallMode,
 )
+from remembrancer.domain.recorded_sequence import RecordedSequence
 
 LEFT_OUT_MAX = 200
 """How many left-out candidates an event names, best first; the rest is only counted."""
@@ -48,6 +50,29 @@ class SelectedEntry:
     ranks: Ranks
 
 
+class SelectedState(TypedDict):
+    """A :class:`SelectedEntry` as it is recorded."""
+
+    dense_rank: int | None
+    dense_score: float | None
+    digest: str
+    entry_id: str
+    score: float
+    sparse_rank: int | None
+    sparse_score: float | None
+    version: int
+
+
+class CommittedText(NamedTuple):
+    """What the vault is asked for, of a committed entry, and what it must answer."""
+
+    id: str
+    """As packs list it."""
+    entry_id: EntryId
+    version: int
+    digest: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """A committed selection.
@@ -62,7 +87,7 @@ class Selection:
     session: str
     stage: str
     kind: RecallKind
-    entries: tuple[SelectedEntry, ...]
+    entries: Sequence[SelectedEntry]
     mode: RecallMode
     mode_reason: str
     left_out: Sequence[LeftOut]
@@ -114,7 +139,7 @@ class L3Selection(Aggregate):
         session: str
         stage: str
         kind: str
-        entries: list[dict[str, Any]]
+        entries: list[SelectedState]
         mode: str
         mode_reason: str
         left_out: list[list[str]]
@@ -150,6 +175,14 @@ class L3Selection(Aggregate):
     def selection(self) -> Selection:
         """What was committed."""
         return self._selection
+
+    @property
+    def texts(self) -> list[CommittedText]:
+        """What to ask the vault for: the committed entries' texts, in order."""
+        return [
+            CommittedText(str(entry_id), entry_id, state["version"], state["digest"])
+            for entry_id, state in zip(self._entry_ids, self._entry_states, strict=True)
+        ]
 
     @property
     def packs(self) -> tuple[AssembledPack, ...]:
@@ -210,7 +243,7 @@ class L3Selection(Aggregate):
         session: str,
         stage: str,
         kind: str,
-        entries: list[dict[str, Any]],
+        entries: list[SelectedState],
         mode: str,
         mode_reason: str,
         left_out: list[list[str]],
@@ -221,6 +254,10 @@ class L3Selection(Aggregate):
         query_embedding: str | None,
         timestamp: datetime,
     ) -> None:
+        for state in entries:
+            _values(state)  # None lacks a field.
+        self._entry_states = entries
+        self._entry_ids = entry_ids([state["entry_id"] for state in entries])
         self._selection = Selection(
             tenant=tenant,
             owner=owner,
@@ -228,7 +265,7 @@ class L3Selection(Aggregate):
             session=session,
             stage=stage,
             kind=RecallKind(kind),
-            entries=tuple(_selected_entry(state) for state in entries),
+            entries=_RecordedEntries(self._entry_ids, entries),
             mode=RecallMode(mode),
             mode_reason=mode_reason,
             left_out=_RecordedLeftOut(left_out),
@@ -271,47 +308,38 @@ class L3Selection(Aggregate):
         )
 
 
-class _RecordedLeftOut(Sequence[LeftOut]):
-    """What a record names as left out, taken apart only if somebody looks at it.
+class _RecordedEntries(RecordedSequence[SelectedEntry]):
+    __slots__ = ("_ids", "_states")
 
-    A replay of the pack doesn't look.
-    """
+    def __init__(self, ids: Sequence[EntryId], states: Sequence[SelectedState]) -> None:
+        super().__init__()
+        self._ids = ids
+        self._states = states
 
+    def _make(self) -> tuple[SelectedEntry, ...]:
+        return tuple(map(_selected_entry, self._ids, self._states))
+
+
+class _RecordedLeftOut(RecordedSequence[LeftOut]):
     __slots__ = ("_runs",)
 
     def __init__(self, runs: Sequence[Sequence[str]]) -> None:
+        super().__init__()
         self._runs = runs
-
-    @overload
-    def __getitem__(self, index: int) -> LeftOut: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[LeftOut, ...]: ...
-    def __getitem__(self, index: int | slice) -> LeftOut | tuple[LeftOut, ...]:
-        return self._all()[index]
-
-    def __iter__(self) -> Iterator[LeftOut]:
-        return iter(self._all())  # Else each place would be looked up by taking apart them all.
 
     def __len__(self) -> int:
         return sum(len(ids.split()) for _, ids in self._runs)
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, tuple | _RecordedLeftOut):
-            return self._all() == tuple(other)
-        return NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._all())
-
-    def __repr__(self) -> str:
-        return repr(self._all())
-
-    def _all(self) -> tuple[LeftOut, ...]:
+    def _make(self) -> tuple[LeftOut, ...]:
         return tuple(
             LeftOut(entry_id=EntryId(UUID(hex=one)), reason=LeftOutReason(reason))
             for reason, ids in self._runs
             for one in ids.split()
         )
+
+
+_values = itemgetter(*SelectedState.__annotations__)
+"""Raises ``LookupError`` where an entry's state lacks a field."""
 
 
 def _left_out_state(left_out: Sequence[LeftOut]) -> list[list[str]]:
@@ -332,7 +360,7 @@ def _names(recorded: Sequence[str]) -> tuple[str, ...]:
     return tuple(recorded)
 
 
-def _selected_state(entry: SelectedEntry) -> dict[str, Any]:
+def _selected_state(entry: SelectedEntry) -> SelectedState:
     ranks = entry.ranks
     return {
         "entry_id": str(entry.entry_id),
@@ -346,9 +374,9 @@ def _selected_state(entry: SelectedEntry) -> dict[str, Any]:
     }
 
 
-def _selected_entry(state: dict[str, Any]) -> SelectedEntry:
+def _selected_entry(entry_id: EntryId, state: SelectedState) -> SelectedEntry:
     return SelectedEntry(
-        entry_id=EntryId(UUID(state["entry_id"])),
+        entry_id=entry_id,
         version=state["version"],
         digest=state["digest"],
         score=state["score"],

@@ -5,7 +5,6 @@ spacing.  Hashes need one spelling for one state, and a reader must refuse what 
 can have written (adr/0006).
 """
 
-from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
@@ -25,18 +24,15 @@ from remembrancer.domain.canonical_json import canonical_json, parse_canonical_j
 UUIDS_REMEMBERED = 1024
 """An entry's id stands in each of its events; making a UUID costs more than finding it."""
 
-TO_REVIVE = frozenset({dict, list})
-"""Parsed values of these types need :meth:`CanonicalTranscoder.revived`; others stay."""
-
 _TYPE, _DATA = "_type_", "_data_"
 _TYPED_KEYS = 2
 _DIGITS_TO_0 = bytes.maketrans(b"0123456789", b"0000000000")
 _UTC_PATTERNS = frozenset({b"0000-00-00T00:00:00+00:00", b"0000-00-00T00:00:00.000000+00:00"})
 _FRACTION = slice(19, 26)
+_TO_REVIVE = frozenset({dict, list})
 _AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
 _TEXT = frozenset({str})
 _PLAINLY_SPELT = frozenset({str, int, bool, type(None), UUID, datetime})
-_TYPE_MARK = b'"_type_"'
 _ALIKE_FROM, _ALIKE_TO = 1e-4, 1e16
 
 
@@ -49,7 +45,7 @@ class CanonicalTranscoder(JSONTranscoder):
         self.register(CanonicalDatetime())
         import msgspec  # noqa: PLC0415 - 11 ms, wanted only where a log is opened
 
-        self._decode = msgspec.json.Decoder(float_hook=_canonical_float).decode
+        self._decode = msgspec.json.Decoder(float_hook=canonical_float).decode
         self._encode = msgspec.json.Encoder(order="sorted").encode
 
     @override
@@ -124,28 +120,13 @@ class CanonicalTranscoder(JSONTranscoder):
             if _TYPE in value:
                 return self._typed(value)
             for key, inner in value.items():
-                if type(inner) in TO_REVIVE:
+                if type(inner) in _TO_REVIVE:
                     value[key] = self.revived(inner)
         elif kind is list:
             for i, inner in enumerate(value):
-                if type(inner) in TO_REVIVE:
+                if type(inner) in _TO_REVIVE:
                     value[i] = self.revived(inner)
         return value
-
-    def revive_fields(self, state: dict[str, Any], names: Iterable[str], data: bytes) -> None:
-        """Revive these fields of ``state``, parsed from ``data``, in place; as :meth:`revived`."""
-        containers = []
-        left = data.count(_TYPE_MARK)
-        for name in names:
-            value = state[name]
-            if type(value) is dict and _TYPE in value:
-                state[name] = self._typed(value)
-                left -= 1
-            else:
-                containers.append(name)
-        if left:  # Long lists without any typed value need no walk.
-            for name in containers:
-                state[name] = self.revived(state[name])
 
     def _typed(self, value: dict[str, Any]) -> Any:
         try:
@@ -156,6 +137,19 @@ class CanonicalTranscoder(JSONTranscoder):
         if len(value) != _TYPED_KEYS or type(data) is not str:
             raise ValueError("a typed value has a type and text, nothing else")
         return transcoding.decode(data)
+
+
+def canonical_float(text: str) -> float:
+    """Read a float, which must be spelt as Python does.
+
+    Raises:
+        ValueError: it isn't.
+    """
+    value = float(text)
+    # Between these msgspec spells as Python does, so that writing it back is proof enough.
+    if not _ALIKE_FROM <= value < _ALIKE_TO and repr(value) != text:
+        raise ValueError("not the canonical spelling of a float")
+    return value
 
 
 class CanonicalUUID(UUIDAsHex):
@@ -202,11 +196,3 @@ def _is_plainly_spelt(state: object) -> bool:
         and _PLAINLY_SPELT.issuperset(map(type, state.values()))
         and _TEXT.issuperset(map(type, state))
     )
-
-
-def _canonical_float(text: str) -> float:
-    value = float(text)
-    # Between these msgspec spells as Python does, so that writing it back is proof enough.
-    if not _ALIKE_FROM <= value < _ALIKE_TO and repr(value) != text:
-        raise ValueError("not the canonical spelling of a float")
-    return value

@@ -6,24 +6,22 @@ a typed error, and nothing is imported for it.
 """
 
 import types
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from eventsourcing.domain import AggregateEvent, DomainEventProtocol
 from eventsourcing.persistence import Mapper, StoredEvent
 from typing_extensions import override
 
-from remembrancer.adapters.eventlog.codec import TO_REVIVE, CanonicalTranscoder
+from remembrancer.adapters.eventlog.codec import CanonicalTranscoder
+from remembrancer.adapters.eventlog.usual_state import UsualState
 from remembrancer.domain.errors import MalformedRecordError, UnknownTopicError
 from remembrancer.domain.stored_format import EVENTS, require_known
 
 _IDENTITY = ("originator_id", "originator_version")
 _CLASS_VERSION = "class_version"
-
-_StoredShape = tuple[tuple[str, ...], tuple[type, ...]]
-"""Names and types of a parsed state, in its (canonical) order."""
+_ORIGINATOR_TOPIC = "originator_topic"
 
 
 class ListedMapper(Mapper[UUID]):
@@ -51,7 +49,7 @@ class ListedMapper(Mapper[UUID]):
         for name in _IDENTITY:
             del state[name]
         shape = self._shape(topic)
-        problem = shape.problem(state, state)
+        problem = shape.problem(state)
         if problem:
             raise MalformedRecordError(stream_id=stream_id, version=version, problem=problem)
         if shape.class_version > 1:
@@ -77,9 +75,16 @@ class ListedMapper(Mapper[UUID]):
         stream_id = stored_event.originator_id
         if not isinstance(stream_id, UUID):
             stream_id = UUID(stream_id)
-        state, problem = self._state(topic, stored_event.state)
-        if problem:
-            raise MalformedRecordError(stream_id=stream_id, version=version, problem=problem)
+        shape = self._shape(topic)
+        state = shape.usual.read(stored_event.state)
+        if state is None:
+            state, problem = self._state(topic, stored_event.state)
+            if problem:
+                raise MalformedRecordError(stream_id=stream_id, version=version, problem=problem)
+        else:
+            require_known(topic, state.get(_ORIGINATOR_TOPIC))
+            if shape.class_version > 1:
+                del state[_CLASS_VERSION]  # It was the present one.
         state["originator_id"] = stream_id
         state["originator_version"] = version
         # A frozen dataclass whose fields were checked: built as the library does it.
@@ -93,20 +98,15 @@ class ListedMapper(Mapper[UUID]):
             raw = self._codec.parsed(data)
             if type(raw) is not dict:
                 return {}, "isn't the state of an event"
-            return self._checked(topic, raw, data)
+            return self._checked(topic, raw)
         except (ValueError, TypeError, RecursionError):
             return {}, "isn't canonical JSON of known types"
 
-    def _checked(self, topic: str, raw: dict[str, Any], data: bytes) -> tuple[dict[str, Any], str]:
-        originator_topic = raw.get("originator_topic")
+    def _checked(self, topic: str, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        originator_topic = raw.get(_ORIGINATOR_TOPIC)
         if type(originator_topic) is str:
             require_known(topic, originator_topic)
         shape = self._shape(topic)
-        stored_shape = (tuple(raw), tuple(map(type, raw.values())))
-        to_revive = shape.seen.get(stored_shape)
-        if to_revive is not None:  # As usual: only what was typed needs a look.
-            self._codec.revive_fields(raw, to_revive, data)
-            return raw, shape.problem(raw, to_revive)
         state = self._codec.revived(raw)
         if type(state) is not dict:
             return {}, "isn't the state of an event"
@@ -118,15 +118,12 @@ class ListedMapper(Mapper[UUID]):
                 getattr(EVENTS[topic], f"upcast_v{older}_v{older + 1}")(state)
         except (KeyError, TypeError, ValueError):  # An upcast may rely on its version's fields.
             return {}, f"isn't an event of class version {recorded}"
-        problem = shape.problem(state, state) or shape.missing(state)
-        if not problem and _CLASS_VERSION not in stored_shape[0] and shape.class_version == 1:
-            shape.remember(stored_shape)
-        return state, problem
+        return state, shape.problem(state) or shape.missing(state)
 
     def _shape(self, topic: str) -> "_Shape":
         shape = self._shapes.get(topic)
         if shape is None:
-            shape = self._shapes[topic] = _Shape.of(EVENTS[topic])
+            shape = self._shapes[topic] = _Shape.of(EVENTS[topic], self._codec)
         return shape
 
 
@@ -139,26 +136,32 @@ class _Shape:
     """By field: the exact types its value may have; empty for any."""
     optional: frozenset[str]
     """Fields with a default, which older records don't have."""
-    seen: dict[_StoredShape, tuple[str, ...]] = field(default_factory=dict)
-    """Shapes in which right states were stored, and what of each must be revived and looked at."""
+    usual: UsualState
+    """Reads records of the present class version."""
 
     @classmethod
-    def of(cls, event: type[AggregateEvent]) -> "_Shape":
+    def of(cls, event: type[AggregateEvent], codec: CanonicalTranscoder) -> "_Shape":
         hints = get_type_hints(event)
-        own = [one for one in fields(event) if one.name not in _IDENTITY]
+        names = [one.name for one in fields(event) if one.name not in _IDENTITY]
+        optional = frozenset(name for name in names if hasattr(event, name))
+        class_version = getattr(event, _CLASS_VERSION, 1)
+        stored = {name: hints[name] for name in names}
+        if class_version > 1:
+            stored[_CLASS_VERSION] = Literal[class_version]
         return cls(
-            class_version=getattr(event, _CLASS_VERSION, 1),
-            types={one.name: _exact_types(hints[one.name]) for one in own},
-            optional=frozenset(one.name for one in own if hasattr(event, one.name)),
+            class_version=class_version,
+            types={name: _exact_types(hints[name]) for name in names},
+            optional=optional,
+            usual=UsualState(stored, optional=optional, codec=codec),
         )
 
-    def problem(self, state: dict[str, Any], names: Iterable[str]) -> str:
-        """Return what is wrong with these fields of ``state``, or nothing; never a value."""
-        for name in names:
+    def problem(self, state: dict[str, Any]) -> str:
+        """Return what is wrong with the fields of ``state``, or nothing; never a value."""
+        for name, value in state.items():
             allowed = self.types.get(name)
             if allowed is None:
                 return "has a field that its event doesn't have"
-            if allowed and type(state[name]) not in allowed:
+            if allowed and type(value) not in allowed:
                 return f"{name} is of the wrong type"
         return ""
 
@@ -166,13 +169,6 @@ class _Shape:
         """Return which fields ``state`` lacks, or nothing."""
         absent = self.types.keys() - state.keys() - self.optional
         return f"lacks {', '.join(sorted(absent))}" if absent else ""
-
-    def remember(self, stored_shape: _StoredShape) -> None:
-        """Take it that states stored in this shape are right but for what is to be revived."""
-        names, kinds = stored_shape
-        self.seen[stored_shape] = tuple(
-            name for name, kind in zip(names, kinds, strict=True) if kind in TO_REVIVE
-        )
 
 
 def _exact_types(hint: Any) -> tuple[type, ...]:
