@@ -41,8 +41,6 @@ TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cd
 RUN_CHARACTERS_MAX = 4_096
 WORD_CHARACTERS_MAX = 32
 """Longer ones rarely come again, and aren't remembered."""
-LEARNT_AT_ONCE = 64
-"""New words that are cut together; each is cut as soon by itself where there are many."""
 WORDS_MAX = 50_000
 """About 10 MB; then the memory of words starts anew."""
 
@@ -62,7 +60,6 @@ _MARK_IDS = {"<unk>": 0, "<s>": 1, "</s>": 2}
 _MARKS = re.compile("(<unk>|<s>|</s>)")
 # Spaces belong to the word behind them.  Possessive, so that a run of spaces is read once.
 _UP_TO_MAX = f"{{1,{RUN_CHARACTERS_MAX}}}"
-_USUAL = re.compile(rf" [^ \n]{{1,{WORD_CHARACTERS_MAX - 1}}}")
 _WORDS = re.compile(rf"(?: {_UP_TO_MAX}+)?[^ \n]{_UP_TO_MAX}+|\n| {_UP_TO_MAX}")
 
 
@@ -173,69 +170,41 @@ class TokenRows:
         return self._wide.take(ids, axis=0)
 
 
-class _WordIds:
-    """Token ids of words seen before; others are cut by the package's own tokenizer."""
+class _WordIds(dict[str, bytes]):
+    """Token ids of words seen before; others are cut by the package's own tokenizer.
+
+    One by one: to cut a text's new words together saves nothing, as they have to be told apart
+    before and after.
+    """
 
     def __init__(self, tokenizer_model: "Any") -> None:
+        super().__init__()
         self._model = tokenizer_model
-        self._known: dict[str, bytes] = {}
 
-    def of(self, words: list[str]) -> bytes:
-        """Return the ids of ``words``, one after the other."""
-        found = list(map(self._known.get, words))
-        if not all(found):
-            self._learn(words)
-            found = list(map(self._known.get, words))
-        if not all(found):
-            found = [ids or self._alone(word) for ids, word in zip(found, words, strict=True)]
-        return b"".join(filter(None, found))
-
-    def _learn(self, words: list[str]) -> None:
-        """Cut some new words of the usual kind at once, in half of the time that each alone takes.
-
-        They have a space at their beginning and nowhere else.  So the first token of each, and no
-        other, begins with a space.
-        """
-        new = [one for one in set(words).difference(self._known) if _USUAL.fullmatch(one)]
-        del new[LEARNT_AT_ONCE:]
-        if not new:
-            return
-        starts: list[int] = []
-        ids = array("i")
-        for token in self._tokens("".join(new)):
-            if token.value.startswith(_SPACE):
-                starts.append(len(ids))
-            ids.append(token.id)
-        for word, start, end in zip(new, starts, [*starts[1:], len(ids)], strict=True):
-            self._keep(word, ids[start:end].tobytes())
-
-    def _alone(self, word: str) -> bytes:
-        ids = array("i", [token.id for token in self._tokens(word)]).tobytes()
+    def __missing__(self, word: str) -> bytes:
+        spelled = word.replace(" ", _SPACE)
+        try:
+            tokens = self._model.tokenize(spelled)
+        except UnicodeEncodeError:
+            # A lone surrogate is refused at the edge; here it only must not raise.
+            tokens = self._model.tokenize(spelled.encode(errors="replace").decode())
+        ids = array("i", [token.id for token in tokens]).tobytes()
         if len(word) <= WORD_CHARACTERS_MAX:
-            self._keep(word, ids)
+            if len(self) >= WORDS_MAX:
+                self.clear()
+            self[word] = ids
         return ids
-
-    def _tokens(self, words: str) -> "list[Any]":
-        # A lone surrogate is refused at the edge; here it only must not raise.
-        spelled = words.encode(errors="replace").decode().replace(" ", _SPACE)
-        tokens: list[Any] = self._model.tokenize(spelled)
-        return tokens
-
-    def _keep(self, word: str, ids: bytes) -> None:
-        if len(self._known) >= WORDS_MAX:
-            self._known.clear()
-        self._known[word] = ids
 
     @override
     def __repr__(self) -> str:
-        return f"<{len(self._known)} words>"  # Words are private text.
+        return f"<{len(self)} words>"  # Words are private text.
 
 
 def _ids(words: _WordIds, text: str) -> bytes:
     if not text:
         return b""
     spaced = " " + text.replace(_SPACE, " ")  # The tokenizer makes no difference between them.
-    return words.of(_cut(spaced))
+    return b"".join(map(words.__getitem__, _cut(spaced)))
 
 
 def _cut(spaced: str) -> list[str]:
