@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
+import apsw
 import pytest
 from eventsourcing.domain import AggregateEvent
 from typing_extensions import override
@@ -33,6 +34,7 @@ from remembrancer.contracts.spending import (
     recorded,
     terms,
 )
+from remembrancer.domain.errors import StoreCorruptError
 from remembrancer.domain.ledger_snapshot import ledger_snapshot
 
 ROOMY = terms(quanta=10**9, requests=10**6)
@@ -163,6 +165,34 @@ def test_a_known_ledger_reads_only_what_others_have_added(bench: Bench) -> None:
     assert bench.ana.days()[0].requests == 2
 
 
+def test_a_known_ledger_needs_no_reading_while_nobody_else_commits(bench: Bench) -> None:
+    for number in range(3):
+        bench.ana.admit(UUID(int=number))
+    statements: list[str] = []
+
+    def note(_: apsw.Cursor, statement: str, __: object) -> bool:
+        statements.append(statement.split(maxsplit=1)[0])
+        return True
+
+    bench.database.connection().exec_trace = note
+    bench.ana.settle(UUID(int=2))
+
+    assert statements == ["BEGIN", "INSERT", "UPDATE", "COMMIT"]
+
+
+def test_what_another_connection_commits_is_read(bench: Bench) -> None:
+    bench.ana.admit(FIRST_ID)
+    with Database.open(bench.database.path) as beside:
+        log = RecordedEventLog(recorder=SqliteApplicationRecorder(database=beside))
+        other = SqliteLedgerRepository(database=beside, log=log, clock=bench.clock)
+        Spender(other).settle(FIRST_ID, charge=2)
+
+    bench.ana.admit(SECOND_ID)
+
+    assert [one.charged_quanta for one in bench.ana.days()] == [12]
+    assert len(recorded(bench.log)) == 3
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -199,3 +229,16 @@ def test_a_snapshot_is_the_fold_of_the_stream(bench: Bench) -> None:
         ledger = event.mutate(ledger)
     assert ledger is not None
     assert (version, state) == (ledger.version, ledger_snapshot(ledger))
+
+
+# -- Trouble -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", ["ledger_snapshots", "spend_receipts"])
+def test_a_missing_table_is_the_stores_error(bench: Bench, table: str) -> None:
+    bench.execute(f"DROP TABLE {table}")
+
+    with pytest.raises(StoreCorruptError):
+        bench.ana.admit(FIRST_ID)
+
+    assert recorded(bench.log) == []

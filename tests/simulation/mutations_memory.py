@@ -129,9 +129,9 @@ MEMORY = (
     Mutation(
         "settle in the file and tell nobody",
         "adapters.sqlite.spend_receipts",
-        "record",
-        "    earlier = find(",
-        "    return\n    earlier = find(",
+        "record_all",
+        "        earlier = latest[key]",
+        "        continue\n        earlier = latest[key]",
     ),
 )
 """Entries, selections, packs and the store."""

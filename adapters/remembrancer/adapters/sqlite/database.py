@@ -17,6 +17,7 @@ import apsw
 
 from remembrancer.adapters.sqlite import forking
 from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
+from remembrancer.adapters.sqlite.heads import Heads
 from remembrancer.adapters.sqlite.scrubbing import scrub
 from remembrancer.adapters.sqlite.thread_state import Joined, JoinedWrite, ThreadState
 from remembrancer.adapters.sqlite.thread_transaction import ReadTransaction, WriteTransaction
@@ -87,12 +88,19 @@ class Database:
     @property
     def in_write(self) -> bool:
         """Whether this thread is inside :meth:`write`."""
-        return self._mine().writing
+        mine = self._local_state()
+        return mine is not None and mine.writing
 
     @property
     def in_transaction(self) -> bool:
         """Whether this thread is inside :meth:`write` or :meth:`read`."""
-        return self._mine().depth > 0
+        mine = self._local_state()
+        return mine is not None and mine.depth > 0
+
+    @property
+    def heads(self) -> Heads:
+        """Of this thread's connection, for use inside :meth:`write`."""
+        return self._mine().heads
 
     def connection(self) -> apsw.Connection:
         """Return this thread's own connection, opened at its first use.
@@ -164,6 +172,29 @@ class Database:
         if not mine.writing:
             raise RuntimeError("no write transaction is open in this thread")
         mine.calls.append(call)
+
+    def spare(self) -> ThreadState:
+        """Open a connection that is no thread's own, for :meth:`lend`.
+
+        Raises:
+            StoreError: as :meth:`open`.
+        """
+        if self._closed:
+            raise StoreClosedError
+        return self._connected()
+
+    @contextmanager
+    def lend(self, spare: ThreadState) -> Generator[None]:
+        """Let this thread alone work on ``spare``, instead of on its own connection.
+
+        Not for the main thread: an interrupt might leave it there, beside the next borrower.
+        """
+        own = self._local_state()
+        self._local.thread = spare
+        try:
+            yield
+        finally:
+            self._local.thread = own
 
     def scrub(self) -> bool:
         """Clear what erased rows left in the log and in the file; see :mod:`.scrubbing`.
@@ -243,6 +274,8 @@ class Database:
         self._paused: list[ThreadState] = []
 
     def _local_state(self) -> ThreadState | None:
+        if self._pid != os.getpid():
+            self.leave_parents_connections()
         return getattr(self._local, "thread", None)
 
     def _mine(self) -> ThreadState:
@@ -260,6 +293,10 @@ class Database:
         return mine
 
     def _opened(self) -> ThreadState:
+        mine = self._local.thread = self._connected()
+        return mine
+
+    def _connected(self) -> ThreadState:
         if self._poisoned:
             raise StoreUnavailableError(
                 store=self._name,
@@ -269,10 +306,9 @@ class Database:
             connection = connect(
                 self.path, busy_timeout_s=self._busy_timeout_s, read_only=self._read_only
             )
-            mine = ThreadState(connection)
-            self._local.thread = mine
-            self._threads.add(mine)
-            return mine
+            thread = ThreadState(connection)
+            self._threads.add(thread)
+            return thread
 
     def _write(self, mine: ThreadState) -> WriteTransaction:
         if mine.depth:

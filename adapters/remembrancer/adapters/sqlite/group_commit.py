@@ -12,17 +12,35 @@ import copy
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from contextlib import AbstractContextManager, nullcontext
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import apsw
 
 from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.domain.errors import OutcomeUnknownError, StoreError, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from remembrancer.adapters.sqlite.thread_state import ThreadState
 
 GROUP_MAX = 64
 """Pieces of work in one commit: nobody's commit becomes long by others' work."""
 
 _Result = TypeVar("_Result")
+
+
+class Batch(Protocol):
+    """What the calls of one group gather, to be written together."""
+
+    def begin(self) -> None:
+        """Begin with nothing, in a transaction that has just begun."""
+        ...
+
+    def write(self) -> None:
+        """Write what the calls have gathered; the commit comes next."""
+        ...
 
 
 class GroupCommit:
@@ -31,8 +49,11 @@ class GroupCommit:
     A forked child must make its own: the parent's leader doesn't live there.
     """
 
-    def __init__(self, *, database: Database) -> None:
+    def __init__(self, *, database: Database, batch: Batch | None = None) -> None:
         self._database = database
+        self._store = str(database.path)
+        self._batch = batch
+        self._spare: ThreadState | None = None
         self._mutex = threading.Lock()
         # What follows is only touched under the mutex.
         self._queue: deque[_Work[Any]] = deque()
@@ -51,7 +72,9 @@ class GroupCommit:
         """
         if self._database.in_transaction:
             raise RuntimeError("what is inside a transaction can't be committed durably by itself")
-        work = _Work(call)
+        # Signals reach the main thread only: there, an interrupt must not meet others' work.
+        alone = threading.current_thread() is threading.main_thread()
+        work = _Work(call, alone=alone)
         try:
             with self._mutex:
                 self._queue.append(work)
@@ -86,13 +109,17 @@ class GroupCommit:
         try:
             # Taken before the lock is waited for, so that all who waited for it fail together.
             self._take(mine, group)
-            with self._database.write() as connection:
+            with self._connection(mine), self._database.write() as connection:
+                if self._batch:
+                    self._batch.begin()
                 for work in group:  # It grows meanwhile.
-                    work.run(connection)
+                    work.run(connection, store=self._store)
                     if not connection.in_transaction:
                         break  # SQLite has rolled all of it back, and says so at the end.
                     if work is group[-1]:
                         self._take(mine, group)
+                if self._batch and connection.in_transaction:
+                    self._batch.write()
                 committing = connection.in_transaction
         except BaseException as error:  # noqa: BLE001 - each of the group raises it, or its like
             unknown = committing and isinstance(error, StoreError)
@@ -104,26 +131,31 @@ class GroupCommit:
             for work in group:
                 work.finish()
 
+    def _connection(self, mine: "_Work[Any]") -> AbstractContextManager[None]:
+        """Let whoever leads work on one connection, whose cache each commit leaves warm."""
+        if mine.alone:
+            return nullcontext()
+        if self._spare is None:
+            self._spare = self._database.spare()
+        return self._database.lend(self._spare)
+
     def _take(self, mine: "_Work[Any]", group: "list[_Work[Any]]") -> None:
         with self._mutex:
             if not group:
                 self._queue.remove(mine)
                 group.append(mine)
-            # Signals reach the main thread only: there, an interrupt must not meet others' work.
-            if threading.current_thread() is threading.main_thread():
-                return
-            while self._queue and len(group) < GROUP_MAX:
+            while not mine.alone and self._queue and len(group) < GROUP_MAX:
                 group.append(self._queue.popleft())
 
     def _failed(self, error: BaseException, *, committing: bool) -> StoreError:
-        store = str(self._database.path)
         if committing:
-            failed: StoreError = OutcomeUnknownError(store=store)
+            failed: StoreError = OutcomeUnknownError(store=self._store)
         elif isinstance(error, StoreError):
             failed = copy.copy(error)  # An exception raised in two threads mixes their tracebacks.
         else:
             failed = StoreUnavailableError(
-                store=store, problem="the thread that was to commit was stopped before it did"
+                store=self._store,
+                problem="the thread that was to commit was stopped before it did",
             )
         failed.__cause__ = error
         return failed
@@ -132,16 +164,19 @@ class GroupCommit:
 class _Work(Generic[_Result]):
     """One call and what became of it."""
 
-    def __init__(self, call: Callable[[apsw.Connection], _Result]) -> None:
+    def __init__(self, call: Callable[[apsw.Connection], _Result], *, alone: bool) -> None:
+        self.alone = alone
+        """Whether nobody else's work may be committed together with it."""
         self.done = False
         self._call = call
-        self._bell = threading.Event()
+        self._bell: SimpleQueue[None] = SimpleQueue()  # Far cheaper than an Event.
         self._result: _Result | None = None
         self._error: BaseException | None = None
 
-    def run(self, connection: apsw.Connection) -> None:
+    def run(self, connection: apsw.Connection, *, store: str) -> None:
         try:
-            self._result = self._call(connection)
+            with translating(store=store):
+                self._result = self._call(connection)
         except BaseException as error:  # noqa: BLE001 - raised again where the caller waits
             self._error = error
 
@@ -152,15 +187,14 @@ class _Work(Generic[_Result]):
 
     def wait(self) -> None:
         """Wait until it is done, or until somebody should lead."""
-        self._bell.wait()
-        self._bell.clear()
+        self._bell.get()
 
     def ring(self) -> None:
-        self._bell.set()
+        self._bell.put(None)
 
     def finish(self) -> None:
         self.done = True
-        self._bell.set()
+        self._bell.put(None)
 
     def outcome(self) -> _Result:
         if self._error is not None:

@@ -7,6 +7,7 @@ after a lock or a broken commit the caller reads back and decides.
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from eventsourcing.persistence import (
 from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.heads import Head
 from remembrancer.adapters.sqlite.stream_rows import conflicts, stream_key, within
 from remembrancer.adapters.sqlite.subscription import SqliteSubscription
 from remembrancer.adapters.sqlite.tracking_recorder import SqliteTrackingRecorder, track
@@ -46,8 +48,6 @@ _NOTIFICATIONS = (
     "SELECT notification_id, originator_id, originator_version, topic, state, predecessor_hash,"
     " event_hash FROM stored_events"
 )
-
-_Head = tuple[int, bytes]
 
 
 class SqliteAggregateRecorder(AggregateRecorder):
@@ -94,11 +94,12 @@ class SqliteAggregateRecorder(AggregateRecorder):
         self, connection: apsw.Connection, stored_events: Sequence[StoredEvent], **_: Any
     ) -> int:
         """Insert within the open transaction; return the last number given out."""
-        heads: dict[bytes, _Head | None] = {}
+        certain = self._database.heads
+        heads: dict[bytes, Head] = {}
         rows = []
         for one in stored_events:
             key = stream_key(one.originator_id)
-            head = heads[key] if key in heads else connection.execute(_HEAD, (key,)).fetchone()
+            head = heads.get(key) or certain.take(key) or _head(connection, key)
             version = one.originator_version
             if head is not None and version != head[0] + 1:
                 raise IntegrityError(f"the stream is at version {head[0]}, not before {version}")
@@ -107,6 +108,7 @@ class SqliteAggregateRecorder(AggregateRecorder):
             rows.append((key, version, one.topic, one.state, predecessor, own))
             heads[key] = (version, own)
         connection.executemany(_INSERT, rows)
+        self._database.after_commit(partial(certain.keep, heads))
         return connection.last_insert_rowid() if rows else 0
 
 
@@ -206,6 +208,11 @@ class SqliteProcessRecorder(SqliteTrackingRecorder, SqliteApplicationRecorder, P
 def _notification(number: int, stream_id: UUID, link: Link) -> Notification:
     check_link(stream_id, link)
     return Notification(stream_id, link.version, link.topic, link.state, number)
+
+
+def _head(connection: apsw.Connection, key: bytes) -> Head | None:
+    head: Head | None = connection.execute(_HEAD, (key,)).fetchone()
+    return head
 
 
 def _link_before(connection: apsw.Connection, key: bytes, version: int) -> Link | None:

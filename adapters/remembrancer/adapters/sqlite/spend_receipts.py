@@ -1,7 +1,9 @@
 """Rows of ``spend_receipts``: what the events of all ledgers made of each reservation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 import apsw
@@ -15,6 +17,8 @@ from remembrancer.domain.reservation import (
     UnknownReason,
 )
 from remembrancer.domain.reservation_event import LedgerEvent, ReservationAdmitted
+
+FindEarlier = Callable[[UUID], Reservation | None]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -70,33 +74,36 @@ def find(
 
 def record(connection: apsw.Connection, fact: LedgerEvent) -> None:
     """Let the row of a reservation follow an event, inside the event's transaction."""
-    key = (fact.tenant, fact.owner, fact.reservation_id.bytes)
-    if isinstance(fact, ReservationAdmitted):
-        one = fact.reservation_after(None)
-        connection.execute(
-            _ADMIT,
-            (
-                *key,
-                one.kind.value,
-                one.request_digest,
-                one.state.value,
-                one.day,
-                (one.admitted_at - _EPOCH) // _MICROSECOND,
-                (one.expires_at - _EPOCH) // _MICROSECOND,
-                one.reserved_quanta,
-                one.charged_quanta,
-                fact.originator_version,
-                fact.ceiling_quanta,
-                fact.ceiling_requests,
-            ),
-        )
-        return
-    earlier = find(connection, fact.tenant, fact.owner, fact.reservation_id)
-    after = fact.reservation_after(earlier)
-    if after is not None:
-        reason = after.unknown_reason and after.unknown_reason.value
-        changed = (after.state.value, after.charged_quanta, after.usage_tokens, reason)
-        connection.execute(_CHANGE, (*changed, *key))
+    find_one = partial(find, connection, fact.tenant, fact.owner)
+    record_all(connection, [(fact, find_one)])
+
+
+def record_all(
+    connection: apsw.Connection, facts: Iterable[tuple[LedgerEvent, FindEarlier]]
+) -> None:
+    """Let rows follow events, in the events' transaction and order.
+
+    With each event comes how to find what became of its owner's reservations before all of these.
+    """
+    admitted: list[tuple[Any, ...]] = []
+    changed: list[tuple[Any, ...]] = []
+    latest: dict[tuple[str, str, bytes], Reservation | None] = {}
+    for fact, find_earlier in facts:
+        key = (fact.tenant, fact.owner, fact.reservation_id.bytes)
+        if isinstance(fact, ReservationAdmitted):
+            latest[key] = one = fact.reservation_after(None)
+            admitted.append(_row(key, fact, one))
+            continue
+        earlier = latest[key] if key in latest else find_earlier(fact.reservation_id)
+        latest[key] = after = fact.reservation_after(earlier)
+        if after is not None:
+            reason = after.unknown_reason and after.unknown_reason.value
+            row = (after.state.value, after.charged_quanta, after.usage_tokens, reason, *key)
+            changed.append(row)
+    if admitted:
+        connection.executemany(_ADMIT, admitted)
+    if changed:
+        connection.executemany(_CHANGE, changed)
 
 
 def days(
@@ -120,3 +127,22 @@ def days(
         )
         for row in connection.execute(_DAYS, (tenant, owner, since or ""))
     ]
+
+
+def _row(
+    key: tuple[str, str, bytes], fact: ReservationAdmitted, one: Reservation
+) -> tuple[Any, ...]:
+    return (
+        *key,
+        one.kind.value,
+        one.request_digest,
+        one.state.value,
+        one.day,
+        (one.admitted_at - _EPOCH) // _MICROSECOND,
+        (one.expires_at - _EPOCH) // _MICROSECOND,
+        one.reserved_quanta,
+        one.charged_quanta,
+        fact.originator_version,
+        fact.ceiling_quanta,
+        fact.ceiling_requests,
+    )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import apsw
 from typing_extensions import override
 
+from remembrancer.adapters.sqlite.heads import Heads
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,6 +23,7 @@ class ThreadState:
         "depth",
         "doom",
         "gate",
+        "heads",
         "immutable",
         "number",
         "writing",
@@ -39,6 +42,7 @@ class ThreadState:
         """What to call after the commit."""
         self.gate = threading.Lock()
         """Held while the thread is inside a transaction, or while it must not begin one."""
+        self.heads = Heads()
 
     def raise_if_doomed(self) -> None:
         """Raise the first error of a joined block, if there was one."""

@@ -81,6 +81,7 @@ class WriteTransaction:
         try:
             with translating(store=self._store):
                 self._begin(mine.connection)
+                mine.heads.begin(mine.connection.data_version())
         except BaseException:
             mine.gate.release()
             self._writer.release()
@@ -133,6 +134,7 @@ class WriteTransaction:
             if commit:
                 mine.raise_if_doomed()
                 connection.execute("COMMIT")
+                mine.heads.committed(connection.data_version())
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
