@@ -219,18 +219,40 @@ def test_an_unknown_class_version_is_refused(
         changed(f'"amount_quanta":7,"class_version":{version}')
 
 
+def _changed(**fields: Any) -> Kept.Changed:
+    return Kept.Changed(originator_id=UUID(int=1), originator_version=2, timestamp=NOON, **fields)
+
+
 @pytest.mark.usefixtures("changed")
 def test_the_class_version_is_written() -> None:
-    event = Kept.Changed(
-        originator_id=UUID(int=1),
-        originator_version=2,
-        timestamp=NOON,
-        amount_quanta=7,  # type: ignore[call-arg]  # the library makes it a dataclass
-    )
+    event = _changed(amount_quanta=7)
 
     state = json.loads(ListedMapper().to_stored_event(event).state)
 
     assert state["class_version"] == 2
+
+
+def test_a_state_is_spelt_alike_the_first_time_and_later(
+    changed: Callable[[str], AggregateEvent],
+) -> None:
+    mapper = ListedMapper()
+    event = changed('"amount_quanta":36893488147419103232,"class_version":2,"note":"\u00e4"')
+
+    spelt = [mapper.to_stored_event(event).state for _ in range(3)]
+
+    assert len(set(spelt)) == 1
+    assert changed(spelt[0].decode()[1:-1].rsplit(',"timestamp"', 1)[0]) == event
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_field_of_the_wrong_type_is_refused_also_behind_right_ones() -> None:
+    mapper = ListedMapper()
+    mapper.to_stored_event(_changed(amount_quanta=7))
+
+    with pytest.raises(MalformedRecordError, match="wrong type"):
+        mapper.to_stored_event(_changed(amount_quanta="7"))
+    with pytest.raises(MalformedRecordError, match="canonical"):
+        mapper.to_stored_event(_changed(amount_quanta=7, note="\ud800"))
 
 
 def test_an_upcast_that_fails_is_a_malformed_record(

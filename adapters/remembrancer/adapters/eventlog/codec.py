@@ -5,7 +5,7 @@ spacing.  Hashes need one spelling for one state, and a reader must refuse what 
 can have written (adr/0006).
 """
 
-from contextlib import suppress
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -58,10 +58,27 @@ class CanonicalTranscoder(JSONTranscoder):
                 tuple, a subclass, a key that isn't a string.
         """
         plain = self._plain(obj)
-        if _is_plainly_spelt(obj):
-            with suppress(OverflowError):  # It writes no whole number of over 64 bits.
-                return self._encode(plain)
-        return canonical_json(plain)
+        return self._spelt(plain) if is_plainly_spelt(obj) else canonical_json(plain)
+
+    def encode_usual(self, state: dict[str, Any], to_spell: Iterable[str]) -> bytes:
+        """Return the same for a plainly spelt state of which these fields aren't JSON.
+
+        Changes ``state`` itself.
+        """
+        for name in to_spell:
+            state[name] = self._typed_form(state[name])
+        return self._spelt(state)
+
+    def to_spell(self, state: dict[str, Any]) -> tuple[str, ...]:
+        """Return which fields of a state :meth:`encode_usual` is to be told."""
+        return tuple(name for name, value in state.items() if type(value) in self.types)
+
+    def _spelt(self, plain: Any) -> bytes:
+        """Return the JSON of a plainly spelt state in its plain form, in a sixth of the time."""
+        try:
+            return self._encode(plain)
+        except OverflowError:  # It writes no whole number of over 64 bits.
+            return canonical_json(plain)
 
     @override
     def decode(self, data: bytes) -> Any:
@@ -103,6 +120,10 @@ class CanonicalTranscoder(JSONTranscoder):
             }
         if kind is list:
             return [one if type(one) in _AS_THEY_ARE else self._plain(one) for one in value]
+        return self._typed_form(value)
+
+    def _typed_form(self, value: Any) -> dict[str, Any]:
+        kind = type(value)
         transcoding = self.types.get(kind)
         if transcoding is None:
             raise TranscodingNotRegisteredError(f"{kind.__name__} can't be stored")
@@ -189,8 +210,8 @@ def _uuid(text: str) -> UUID:
     return value
 
 
-def _is_plainly_spelt(state: object) -> bool:
-    """Say whether msgspec writes the same, in a sixth of the time: string keys, no floats."""
+def is_plainly_spelt(state: object) -> bool:
+    """Say whether msgspec writes the same as we do: string keys, no floats, nothing nested."""
     return (
         type(state) is dict
         and _PLAINLY_SPELT.issuperset(map(type, state.values()))

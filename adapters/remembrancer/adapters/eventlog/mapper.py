@@ -6,7 +6,7 @@ a typed error, and nothing is imported for it.
 """
 
 import types
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from eventsourcing.domain import AggregateEvent, DomainEventProtocol
 from eventsourcing.persistence import Mapper, StoredEvent
 from typing_extensions import override
 
-from remembrancer.adapters.eventlog.codec import CanonicalTranscoder
+from remembrancer.adapters.eventlog.codec import CanonicalTranscoder, is_plainly_spelt
 from remembrancer.adapters.eventlog.usual_state import UsualState
 from remembrancer.domain.errors import MalformedRecordError, UnknownTopicError
 from remembrancer.domain.stored_format import EVENTS, require_known
@@ -22,6 +22,9 @@ from remembrancer.domain.stored_format import EVENTS, require_known
 _IDENTITY = ("originator_id", "originator_version")
 _CLASS_VERSION = "class_version"
 _ORIGINATOR_TOPIC = "originator_topic"
+
+_Kinds = tuple[tuple[str, ...], tuple[type, ...]]
+"""Names and types of a state's fields."""
 
 
 class ListedMapper(Mapper[UUID]):
@@ -49,13 +52,20 @@ class ListedMapper(Mapper[UUID]):
         for name in _IDENTITY:
             del state[name]
         shape = self._shape(topic)
-        problem = shape.problem(state)
+        kinds = tuple(state), tuple(map(type, state.values()))
+        to_spell = shape.recorded.get(kinds)
+        problem = shape.problem(state) if to_spell is None else ""
         if problem:
             raise MalformedRecordError(stream_id=stream_id, version=version, problem=problem)
         if shape.class_version > 1:
             state[_CLASS_VERSION] = shape.class_version
         try:
-            data = self._codec.encode(state)
+            if to_spell is None:
+                data = self._codec.encode(state)
+                if is_plainly_spelt(state):
+                    shape.recorded[kinds] = self._codec.to_spell(state)
+            else:
+                data = self._codec.encode_usual(state, to_spell)
         except (ValueError, TypeError) as error:
             raise MalformedRecordError(
                 stream_id=stream_id, version=version, problem="has no canonical spelling"
@@ -138,6 +148,8 @@ class _Shape:
     """Fields with a default, which older records don't have."""
     usual: UsualState
     """Reads records of the present class version."""
+    recorded: dict[_Kinds, tuple[str, ...]] = field(default_factory=dict)
+    """What states of right types were recorded already, and which of their fields aren't JSON."""
 
     @classmethod
     def of(cls, event: type[AggregateEvent], codec: CanonicalTranscoder) -> "_Shape":
