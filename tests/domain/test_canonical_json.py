@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.domain.canonical_json import canonical_json, parse_canonical_json
+from remembrancer.domain.canonical_json import canonical_json, parse_canonical_json, proven_json
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 values = st.recursive(
@@ -22,6 +22,7 @@ def test_what_was_written_is_read_back(value: object) -> None:
     written = canonical_json(value)
 
     assert parse_canonical_json(written) == value
+    assert proven_json(written) == value
     assert canonical_json(parse_canonical_json(written)) == written
 
 

@@ -13,6 +13,7 @@ from remembrancer.domain.identity import (
     entry_id_for_key,
     entry_ids,
     parse_entry_id,
+    spelt,
     stream_id,
     version_id,
 )
@@ -97,11 +98,11 @@ def test_what_is_no_entry_id_is_refused(text: str) -> None:
 
 @given(st.lists(ids, max_size=3), st.sampled_from([str, lambda one: one.hex, lambda one: one.urn]))
 def test_recorded_ids_are_read_in_every_spelling(
-    recorded: list[EntryId], spelt: Callable[[EntryId], str]
+    recorded: list[EntryId], spell: Callable[[EntryId], str]
 ) -> None:
     odd = [str(one).upper().replace("-", "", 1) for one in recorded]
 
-    assert entry_ids([spelt(one) for one in recorded]) == recorded
+    assert entry_ids([spell(one) for one in recorded]) == recorded
     assert entry_ids(odd) == recorded
 
 
@@ -109,3 +110,8 @@ def test_recorded_ids_are_read_in_every_spelling(
 def test_what_is_no_id_is_refused(recorded: Any) -> None:
     with pytest.raises((AttributeError, TypeError, ValueError)):
         entry_ids([str(UUID(int=1)), recorded])
+
+
+@given(st.lists(ids, max_size=3))
+def test_many_ids_are_spelt_as_each(many: list[EntryId]) -> None:
+    assert spelt(many) == [str(one) for one in many]

@@ -5,7 +5,6 @@ machine, the same bytes come out, or the replay says exactly what isn't as it wa
 """
 
 import hmac
-import json
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from remembrancer.application.load import load
 from remembrancer.application.ports import EventLog, SessionVault, Transactions
 from remembrancer.application.ports.access_policy import Access
 from remembrancer.application.quote import ALTERED, ERASED, Quote
+from remembrancer.domain.canonical_json import proven_json
 from remembrancer.domain.context_pack import (
     ContextItem,
     ContextPack,
@@ -140,7 +140,7 @@ class Replay:
         key = self._sessions.key(committed.id)
         if kept is not None and key is not None:
             if hmac.compare_digest(items_digest(key, kept), record.items_digest):
-                return [ContextItem.parse(one) for one in json.loads(kept)], []
+                return [ContextItem.parse(one) for one in proven_json(kept)], []
             reason = ALTERED
         else:
             reason = ERASED

@@ -55,8 +55,9 @@ class Provenance(NamedTuple):
 
 def fenced(text: str, provenance: Provenance, *, label: str) -> str:
     """Return ``text`` as a quoted passage between two fence lines."""
-    entry_id, version, *labels = provenance
-    return passage(text, entry_id, version, labels=labels_shown(*labels), label=label)
+    one = provenance
+    labels = labels_shown(one.scope, one.kind, one.sensitivity, one.source)
+    return passage(text, one.entry_id, one.version, labels=labels, label=label)
 
 
 def passage(text: str, entry_id: str, version: int, *, labels: str, label: str) -> str:

@@ -16,7 +16,7 @@ from uuid import UUID
 from eventsourcing.domain import Aggregate, event
 
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
-from remembrancer.domain.identity import EntryId, entry_ids, stream_id
+from remembrancer.domain.identity import EntryId, entry_ids, spelt, stream_id
 from remembrancer.domain.parsed import Name, Parsed
 from remembrancer.domain.recall import (
     LeftOut,
@@ -179,9 +179,10 @@ class L3Selection(Aggregate):
     @property
     def texts(self) -> list[CommittedText]:
         """What to ask the vault for: the committed entries' texts, in order."""
+        ids, states = self._entry_ids, self._entry_states
         return [
-            CommittedText(str(entry_id), entry_id, state["version"], state["digest"])
-            for entry_id, state in zip(self._entry_ids, self._entry_states, strict=True)
+            CommittedText(shown, entry_id, state["version"], state["digest"])
+            for shown, entry_id, state in zip(spelt(ids), ids, states, strict=True)
         ]
 
     @property

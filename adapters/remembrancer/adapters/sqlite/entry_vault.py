@@ -42,7 +42,9 @@ _EMPTY = (
     " token_counter = NULL, digest = NULL, salt = NULL, subjects = NULL, metadata = NULL,"
     " reason = NULL, text = NULL WHERE index_id = ?"
 )
-_BY_INDEX_ID = "SELECT * FROM kept_original WHERE index_id IN (SELECT value FROM carray(?))"
+_BY_INDEX_ID = (
+    "SELECT kept_original.* FROM carray(?) CROSS JOIN kept_original ON index_id = carray.value"
+)
 _OF_KIND = (
     "SELECT * FROM kept_original"
     " WHERE superseded_at = 9223372036854775807 AND tenant = ?1 AND kind = ?2"
@@ -111,9 +113,8 @@ class SqliteEntryVault(EntryVault):
         with self._database.read() as connection:
             heads = self._select(connection, [entry_id for entry_id, _ in wanted])
             kept = {(one.entry_id, one.version): one for one in heads}
-            found = {key: kept[key] for key in wanted if key in kept}
-            if len(found) == len(wanted):
-                return found  # Mostly the current versions are wanted.
+            if all(map(kept.__contains__, wanted)):
+                return kept  # Mostly the current versions are wanted, and nothing else is there.
             older = {version_id(*key) for key in wanted if key not in kept and key[1] >= 1}
             for one in self._select(connection, older):
                 kept[one.entry_id, one.version] = one

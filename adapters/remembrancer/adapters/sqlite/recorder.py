@@ -79,15 +79,16 @@ class SqliteAggregateRecorder(AggregateRecorder):
         Raises:
             MalformedRecordError: the chain is broken.
         """
-        key = stream_key(originator_id)
+        stream_id = originator_id if isinstance(originator_id, UUID) else UUID(originator_id)
+        key = stream_id.bytes
         statement, values = within(_SELECT, [key], gt=gt, lte=lte, desc=desc, limit=limit)
         before = None
         with self._database.read() as connection:
-            links = [Link(*row) for row in connection.execute(statement, values)]
+            links = list(map(Link._make, connection.execute(statement, values)))
             in_order = links[::-1] if desc else links
             if in_order and (gt is not None or desc):
                 before = _link_before(connection, key, in_order[0].version)
-        check_chain(UUID(bytes=key), in_order, before=before)
+        check_chain(stream_id, in_order, before=before)
         return [StoredEvent(originator_id, one.version, one.topic, one.state) for one in links]
 
     def _insert(
