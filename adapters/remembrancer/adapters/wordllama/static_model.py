@@ -77,7 +77,7 @@ class StaticModel:
         """Read from ``folder``; None means the installed package's own."""
         self._folder = folder
         self._words: _WordIds | None = None
-        self._awaited: dict[str, bytes] = {}
+        self._awaited: dict[int, tuple[str, bytes]] = {}
         self._rows: TokenRows | None = None
 
     def token_ids(self, text: str, *, asked_again: bool = False) -> bytes:
@@ -86,9 +86,10 @@ class StaticModel:
         ``asked_again`` says that they will be asked for once more: who embeds a text to keep it
         counts its tokens as well, and cutting it up is half of the work.
         """
-        awaited = self._awaited.pop(text, None)
-        if awaited is not None:
-            return awaited
+        # By identity: it is the same object that is asked for again, and hashing takes longer.
+        awaited = self._awaited.pop(id(text), None)
+        if awaited is not None and awaited[0] is text:
+            return awaited[1]
         words = self._load_words() if self._words is None else self._words
         if "<" not in text or _MARKS.search(text) is None:
             ids = _ids(words, text)
@@ -100,7 +101,7 @@ class StaticModel:
         if asked_again and len(text) <= AWAITED_CHARACTERS_MAX:
             if len(self._awaited) >= AWAITED_MAX:
                 self._awaited.clear()
-            self._awaited[text] = ids
+            self._awaited[id(text)] = text, ids
         return ids
 
     def rows(self) -> "TokenRows":
@@ -162,9 +163,8 @@ class TokenRows:
 
     def take(self, ids: "npt.NDArray[np.intc]") -> "npt.NDArray[np.float32]":
         """Return the rows of ``ids``, in their order."""
-        known = self._is_wide.take(ids)
-        if not known.all():
-            new = ids[~known]
+        if b"\0" in self._is_wide.take(ids).tobytes():
+            new = ids[~self._is_wide[ids]]
             self._wide[new] = self._narrow[new]
             self._is_wide[new] = True  # Last: another thread must not find an empty row.
         return self._wide.take(ids, axis=0)
