@@ -54,6 +54,7 @@ class FastStateReader(StateReader):
         import msgspec  # noqa: PLC0415 - 11 ms, wanted only where a log is audited
 
         self._encode = msgspec.json.Encoder(order="sorted").encode
+        self._parse = msgspec.json.Decoder().decode
         structures = _Structures()
         self._readers = {topic: structures.readers(event) for topic, event in EVENTS.items()}
         self._usual = {
@@ -65,6 +66,10 @@ class FastStateReader(StateReader):
     @override
     def spell(self, value: Any) -> bytes:
         return self._encode(value)
+
+    @override
+    def parse(self, data: bytes) -> Any:
+        return self._parse(data)
 
     @override
     def read(self, topic: str, data: bytes) -> tuple[Any, str]:
@@ -94,7 +99,7 @@ class FastStateReader(StateReader):
                 state = decode(data)
                 if (
                     self._encode(state) == data
-                    and data.count(_TYPE_MARK) == 1
+                    and (state.embedding_tuple is None or data.count(_TYPE_MARK) == 1)
                     and (hasattr(state, RANKS_ARE_SOUND) or all(map(_is_alike, state.entries)))
                 ):
                     state.timestamp = utc_time(state.timestamp._data_)
@@ -161,9 +166,10 @@ class _Structures:
             yield self._decoder(event, hints, optional, {})
             return
         for others, entry in self._entries:
-            usual = {**hints, **others, ENTRIES: list[entry]}
+            usual = {**hints, **others, ENTRIES: _list_of(entry)}
             yield self._decoder(event, usual, optional, {RANKS_ARE_SOUND: True})
-        yield self._decoder(event, {**hints, ENTRIES: list[self._any_entry]}, optional, {})
+        rare = {**hints, ENTRIES: _list_of(self._any_entry)}
+        yield self._decoder(event, rare, optional, {})
 
     def _decoder(
         self, event: str, hints: _Hints, optional: set[str], proven: dict[str, bool]
@@ -197,6 +203,10 @@ class _Structures:
             forbid_unknown_fields=True,
             gc=False,
         )
+
+
+def _list_of(structure: Any) -> Any:
+    return list[structure]
 
 
 def _is_alike(entry: Any) -> bool:

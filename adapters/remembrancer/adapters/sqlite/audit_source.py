@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Self
 from uuid import UUID
@@ -87,6 +88,7 @@ _ITEMS: Final = (
     " WHERE selection_id IN (SELECT value FROM carray(?))"
 )
 
+_ROWS_AT_ONCE: Final = 128
 _TABLES: Final = (
     *("stored_events", "original", "owned_scope", "erased_entry", "spend_receipts"),
     *("ledger_snapshots", "session_key", "session_items", "vector_index", "sparse_document"),
@@ -163,12 +165,10 @@ class SqliteAuditSource(AuditSource):
     @override
     def texts(self, wanted: Sequence[tuple[bytes, int]]) -> list[RawText]:
         # Current versions stand under their entry's id; only for others one has to be computed.
-        asked = set(wanted)
-        found = self._texts_at(tuple({key for key, _ in asked}))
-        older = asked - found.keys()
-        if older:
-            found |= self._texts_at(tuple(version_key(*key) for key in older))
-        return [found[key] for key in asked & found.keys()]
+        found = self._texts_at([entry_id for entry_id, _ in wanted])
+        older = [key for key in wanted if key not in found]
+        found |= self._texts_at([version_key(*key) for key in older])
+        return [found[key] for key in dict.fromkeys(wanted) if key in found]
 
     @override
     def erased(self) -> Iterator[RawErased]:
@@ -249,16 +249,25 @@ class SqliteAuditSource(AuditSource):
             problem = "holds what no release of ours has written"
             raise StoreCorruptError(store=self.name, problem=problem) from error
 
-    def _texts_at(self, places: tuple[bytes, ...]) -> dict[tuple[bytes, int], RawText]:
+    def _texts_at(self, places: list[bytes]) -> dict[tuple[bytes, int], RawText]:
         if not places:
             return {}  # carray takes no empty array.
         with self._reading():
-            rows: Any = self._connection.execute(_TEXTS, (apsw.carray(places),)).fetchall()
+            rows: Any = self._connection.execute(_TEXTS, (apsw.carray(tuple(places)),)).fetchall()
         return {row[:2]: row for row in rows}
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
         with self._reading():
-            yield from self._connection.execute(statement, values)
+            rows = self._connection.execute(statement, values)
+            while True:
+                # Some at a time: SQLite and the rules push each other out of the processor.
+                some: list[Any] = []
+                try:
+                    some.extend(islice(rows, _ROWS_AT_ONCE))
+                finally:
+                    yield from some  # What was read before any damage stands.
+                if not some:
+                    return
 
     def _schema_faults(self) -> Iterator[StoreFault]:
         application_id = self._connection.pragma("application_id")

@@ -139,10 +139,11 @@ class Audit:
         """Read log and vault once; after the first share, only for what concerns two streams."""
         is_first = share.number == 0
         findings = run.findings if is_first else Findings(run.findings.scope, is_mute=True)
-        packs = PackCheck(self._source, self._reader.spell) if is_first else None
+        judge = self._reader
+        packs = PackCheck(self._source, judge.spell, judge.parse) if is_first else None
         snapshots = SnapshotCheck(self._source) if is_first else None
         facts = Facts(share, packs=packs, snapshots=snapshots)
-        walk = Walk(findings, facts, self._reader)
+        walk = Walk(findings, facts, judge)
         if progress is not None:
             walk.on_progress = lambda done: progress(done, extent.events)
         events = self._part(run, "its log", lambda: walk.read(self._source.streams()))

@@ -68,7 +68,7 @@ class Joined:
     def offer(self, fact: Fact, began: int, done: int) -> None:
         """A fact that may be wanted."""
         number = hash(fact)
-        if (number >> 8) % self._of == self._share:
+        if self._of == 1 or (number >> 8) % self._of == self._share:
             self._offered[number & _PART] += _SPELT(number, began, done)
 
     def want(self, fact: Fact, began: int, at: int) -> None:
@@ -84,7 +84,7 @@ class Joined:
         """As :meth:`want`, for each of ``facts``."""
         share, of, wanted = self._share, self._of, self._wanted
         for number in map(hash, facts):
-            if (number >> 8) % of == share:
+            if of == 1 or (number >> 8) % of == share:
                 wanted[number & _PART] += _SPELT(number, began, at)
         self._wanted_since_thinned += len(facts)
         if self._wanted_since_thinned > FACTS_MAX // 2 and not self._once:

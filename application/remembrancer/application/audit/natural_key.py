@@ -8,12 +8,17 @@ from functools import lru_cache
 from hashlib import sha1
 from json.encoder import encode_basestring
 from typing import Any
+from uuid import UUID
 
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.identity import NAMESPACE
 
 _BEGINNINGS_KEPT = 1_024
 _NAMESPACE = NAMESPACE.bytes
+_MARKS = UUID("00000000-0000-5000-8000-000000000000").int
+"""What says of a UUID that it is one of version 5 (RFC 9562)."""
+_NUMBER = UUID("ffffffff-ffff-0fff-3fff-ffffffffffff").int
+"""All the rest of it."""
 
 
 def stream_key(aggregate: str, *natural_key: str) -> bytes:
@@ -48,7 +53,4 @@ def _entries_of(tenant: str) -> Any:
 
 
 def _uuid5(digest: bytes) -> bytes:
-    number = bytearray(digest[:16])
-    number[6] = number[6] & 0x0F | 0x50
-    number[8] = number[8] & 0x3F | 0x80
-    return bytes(number)
+    return (int.from_bytes(digest[:16]) & _NUMBER | _MARKS).to_bytes(16)

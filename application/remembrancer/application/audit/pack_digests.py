@@ -35,11 +35,20 @@ UNREADABLE: Final = "no digest: originals or items can't be read"
 Spell = Callable[[Any], bytes]
 """Writes canonical JSON of all that is as usual."""
 
+Parse = Callable[[bytes], Any]
+"""Reads JSON.  Raises ValueError."""
+
 _LABELS_KEPT: Final = 1_024
 
 
 def quick_digest(
-    selection: State, pack: State, items: bytes, texts: list[RawText], *, spell: Spell
+    selection: State,
+    pack: State,
+    items: bytes,
+    texts: list[RawText],
+    *,
+    spell: Spell,
+    parse: Parse = json.loads,
 ) -> str:
     """Return the digest of a pack of these texts, in committed order; ``spell`` writes JSON.
 
@@ -49,7 +58,7 @@ def quick_digest(
     """
     included, label = pack.included, pack.label
     shown = set(included)
-    given = sorted(json.loads(items), key=itemgetter("layer"))
+    given = sorted(parse(items), key=itemgetter("layer"))
     parts: list[str] = [one["text"] for one in given if one["id"] in shown]
     if texts:
         parts.append(PREFACE)

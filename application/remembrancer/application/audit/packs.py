@@ -1,12 +1,18 @@
 """Packs, put together again from log and vault (seed L3; design 4.1), some at a time."""
 
 import hmac
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from remembrancer.application.audit.finding import Invariant, Place
-from remembrancer.application.audit.pack_digests import Spell, exact_digest, quick_digest
+from remembrancer.application.audit.pack_digests import (
+    Parse,
+    Spell,
+    exact_digest,
+    quick_digest,
+)
 from remembrancer.application.audit.reading import State
 from remembrancer.application.build_pack import items_digest
 from remembrancer.application.ports.audit_source import AuditSource, RawText
@@ -28,8 +34,9 @@ WHOLE_SESSIONS = Invariant(
 )
 INVARIANTS: Final = (PACK, WHOLE_SESSIONS)
 
-PACKS_AT_ONCE: Final = 64
-"""Packs that are looked up together: a look-up costs as much as three texts do."""
+PACKS_AT_ONCE: Final = 24
+"""Packs that are looked up together: a look-up costs as much as three texts do.  With more of them
+Python's collector of cycles goes through all that waits, again and again."""
 TOKENS_AT_ONCE: Final = 250_000
 """Tokens of such packs together: about a megabyte of text, however long one is."""
 
@@ -64,9 +71,15 @@ class _Waiting(NamedTuple):
 class PackCheck:
     """Puts packs together as a replay does, but for permission: the auditor shows no text."""
 
-    def __init__(self, source: AuditSource, spell: Spell = canonical_json) -> None:
+    def __init__(
+        self,
+        source: AuditSource,
+        spell: Spell = canonical_json,
+        parse: Parse = json.loads,
+    ) -> None:
         self._source = source
         self._spell = spell
+        self._parse = parse
         self.counts = PackCounts()
         self._waiting: list[_Waiting] = []
         self._tokens = 0
@@ -94,9 +107,9 @@ class PackCheck:
         return self.counts.recomputed
 
     def _look_up(self, waiting: Sequence[_Waiting]) -> None:
-        wanted = {key for one in waiting for key in one.wanted}
+        wanted = [key for one in waiting for key in one.wanted]
         try:
-            texts = {row[:2]: row for row in self._source.texts([*wanted])} if wanted else {}
+            texts = {row[:2]: row for row in self._source.texts(wanted)} if wanted else {}
             items = self._source.items([one.number for one in waiting]) if waiting else {}
         except (StoreForbiddenError, StoreCorruptError) as error:
             if len(waiting) > 1:
@@ -131,8 +144,9 @@ class PackCheck:
             place.report(PACK, "the host's items of the recorded digest", "others")
             self.counts.erased += 1
             return
-        texts = [found[version] for version in one.wanted if version in found]
-        if len(texts) < len(one.wanted):
+        try:
+            texts = [found[version] for version in one.wanted]
+        except KeyError:
             self.counts.erased += 1
             return
         # That each text is that of its digest is proved once, where the vault is read.
@@ -162,7 +176,9 @@ class PackCheck:
     def _is_confirmed(self, one: _Waiting, items: bytes, texts: list[RawText]) -> bool:
         """Say whether the quick way comes to the recorded digest; if not, that says nothing."""
         try:
-            digest = quick_digest(one.selection, one.pack, items, texts, spell=self._spell)
+            digest = quick_digest(
+                one.selection, one.pack, items, texts, spell=self._spell, parse=self._parse
+            )
         except _IMPOSSIBLE:
             return False
         return bool(digest == one.pack.digest)

@@ -95,33 +95,28 @@ class SelectionRules:
         """The stream has ended."""
 
     def _select(self, state: State) -> None:
-        place, entries = self._place, state.entries
-        tenant = state.tenant
-        self._ids = [one.entry_id for one in entries]
-        self._facts.versions.want_all(
-            [(tenant, one.entry_id, one.version, one.digest) for one in entries],
-            bounds_of(state, self._facts.labels, place),
-            place.position,
-        )
+        place, tenant = self._place, state.tenant
+        wanted = [(tenant, one.entry_id, one.version, one.digest) for one in state.entries]
+        self._ids = ids = [one[1] for one in wanted]
+        facts = self._facts
+        facts.versions.want_all(wanted, bounds_of(state, facts.labels, place), place.position)
         check_ranks(state, place)
-        if len(set(self._ids)) != len(entries) or not len(entries) <= state.k:
-            place.report(
-                SELECTED, f"at most {state.k} entries, each once", f"{len(entries)} entries"
-            )
+        if len(set(ids)) != len(ids) or not len(ids) <= state.k:
+            place.report(SELECTED, f"at most {state.k} entries, each once", f"{len(ids)} entries")
         if state.kind not in _KINDS or state.mode not in _MODES:
             place.report(SELECTED, "a known kind and mode", "another")
         self._check_left_out(state)
 
     def _check_left_out(self, state: State) -> None:
         runs: list[list[Any]] = state.left_out
-        named = sum(ids.count(" ") + 1 for _, ids in runs)
+        named = sum([ids.count(" ") + 1 for _, ids in runs])
         if not named <= LEFT_OUT_MAX or named > state.left_out_count:
             self._place.report(
                 SELECTED,
                 f"at most {LEFT_OUT_MAX} of what was left out, counted",
                 f"{named} of {state.left_out_count}",
             )
-        if not _LEFT_OUT.issuperset(reason for reason, _ in runs):
+        if not _LEFT_OUT.issuperset([reason for reason, _ in runs]):
             self._place.report(SELECTED, "known reasons for what was left out", "another")
 
     def _assemble(self, state: State) -> None:
@@ -140,12 +135,10 @@ class SelectionRules:
 
     def _check_included(self, included: list[str], omitted: list[list[str]]) -> None:
         left = dict(omitted)
-        is_once = len(left) == len(omitted) and len({*left, *included}) == len(left) + len(
-            included
-        )
         rest = [one for one in self._ids if one not in left]
         if (
-            is_once
+            len(left) == len(omitted)
+            and len({*left, *included}) == len(left) + len(included)
             and included[len(included) - len(rest) :] == rest
             and _OMITTED.issuperset(left.values())
         ):

@@ -113,20 +113,24 @@ class Walk:
         """Called now and then with the number of events that were read."""
         self._facts = facts
         self._read = reader.read
-        self._rules: Rules | None = None
-        """Of the stream in hand; None before its first event was taken in."""
-        self._is_followed = False
-        """Whether conclusions are still drawn from the stream in hand."""
 
     def read(self, events: Iterable[RawEvent]) -> int:
         """Read all of ``events`` and return how many there were; what they raise passes."""
         place, count = self.place, self.events
+        # Of the stream in hand; None where nothing more is concluded from it.
+        rules: Rules | None = None
         key_before: bytes | None = None
         version_before, position_before, own_before = 0, 0, GENESIS
         for event in events:
             position, key, version, topic, state, predecessor, own = event
-            if key != key_before:
-                self._next_stream(key)
+            is_first = key != key_before
+            if is_first:
+                if rules is not None:
+                    rules.finish()
+                    rules = None
+                self.streams += 1
+                place.stream = key
+                place.at = place.tenant = place.owner = None
                 key_before, version_before, position_before, own_before = key, 0, 0, GENESIS
             place.position, place.version = position, version
             try:
@@ -146,69 +150,55 @@ class Walk:
             count += 1
             if not count % _PROGRESS_EVERY:
                 self.on_progress(count)
-            if self._is_followed:
-                self._judge(topic, state)
-        self.events = count
-        self._next_stream(None)
-        self.on_progress(self.events)
-        return self.events
-
-    def _next_stream(self, key: bytes | None) -> None:
-        """Finish the stream in hand and begin the next."""
-        rules, self._rules = self._rules, None
+            if is_first or rules is not None:
+                rules = self._judged(rules, topic, state)
         if rules is not None:
             rules.finish()
-        self._is_followed = True
-        place = self.place
-        place.at = place.tenant = place.owner = None
-        if key is not None:
-            place.stream = key
-            self.streams += 1
+        self.events = count
+        self.on_progress(count)
+        return count
 
-    def _judge(self, topic: str, data: bytes) -> None:
+    def _judged(self, rules: Rules | None, topic: str, data: bytes) -> Rules | None:
+        """Judge one event; return whose rules go on, None if nothing more can be concluded.
+
+        Without ``rules`` it is its stream's first.
+        """
         place = self.place
         kind = _KINDS.get(topic)
         if kind is None:
             place.report(KNOWN_EVENTS, "a known event", repr(topic)[:200])
-            self._leave()
-            return
+            return self._leave()
         state, problem = self._read(topic, data)
         if problem:
             place.report(CANONICAL, "the state of its event", problem)
-            self._leave()
-            return
-        at, before, rules = state.timestamp, place.at, self._rules
+            return self._leave()
+        at, before = state.timestamp, place.at
         if before is not None and at < before:
             place.report(FORWARD, f"{before.isoformat()} or later", at.isoformat())
         place.at = at
         try:
             if rules is not None:
                 rules.take(topic, state)
-            else:
-                self._begin(kind(place, self._facts), topic, state)
+                return rules
+            rules = kind(place, self._facts)
+            expected = rules.begin(topic, state)
+            if expected is None:
+                return self._leave()
+            if expected != place.stream:
+                place.report(STREAM_IDS, str(uuid_of(expected)), str(uuid_of(place.stream)))
+            begun = _AGGREGATES.get(topic)
+            if begun is not None and state.originator_topic != begun:
+                place.report(STREAM_IDS, begun, str(state.originator_topic)[:200])
         except IMPOSSIBLE:
             place.report(CANONICAL, "values that a decision records", "others")
-            self._leave()
+            return self._leave()
+        return rules
 
-    def _begin(self, rules: Rules, topic: str, state: State) -> None:
-        place = self.place
-        expected = rules.begin(topic, state)
-        if expected is None:
-            self._leave()
-            return
-        if expected != place.stream:
-            place.report(STREAM_IDS, str(uuid_of(expected)), str(uuid_of(place.stream)))
-        begun = _AGGREGATES.get(topic)
-        if begun is not None and state.originator_topic != begun:
-            place.report(STREAM_IDS, begun, str(state.originator_topic)[:200])
-        self._rules = rules
-
-    def _leave(self) -> None:
-        """Conclude nothing more from the stream in hand."""
-        self._rules = None
-        self._is_followed = False
+    def _leave(self) -> Rules | None:
+        """Conclude nothing more from the stream in hand: return no rules."""
         if len(self.not_understood) < NOT_UNDERSTOOD_MAX:
             self.not_understood.add(self.place.stream)
+        return None
 
 
 def _nobody_watches(_: int) -> None:
