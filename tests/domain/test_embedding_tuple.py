@@ -40,6 +40,7 @@ def test_each_part_names_another_space(change: dict[str, Any]) -> None:
 
 def test_plain_data_makes_the_same_tuple() -> None:
     embedding = EmbeddingTuple(**STATE)
+    again = EmbeddingTuple.parse(embedding.model_dump(mode="json"))
 
-    assert EmbeddingTuple.parse(embedding.model_dump(mode="json")) == embedding
+    assert (again, hash(again)) == (embedding, hash(embedding))
     assert str(embedding) == "wordllama/l2-supercat@0.4.0 (256 dimensions)"

@@ -7,8 +7,9 @@ query.
 
 import os
 from array import array
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import apsw
@@ -139,30 +140,42 @@ class SqliteVectorStore(VectorStore):
             )
         return copy
 
-    @contextmanager
-    def _reading(self) -> Generator[apsw.Connection]:
-        with self._database.read() as connection:
-            try:
-                yield connection
-            except apsw.SQLError as error:
-                self._require_here(connection, error)
-                raise
+    def _reading(self) -> "_InIndex":
+        return _InIndex(self._database.read(), self._tables)
 
-    @contextmanager
-    def _writing(self) -> Generator[apsw.Connection]:
-        with self._database.write() as connection:
-            try:
-                yield connection
-            except apsw.SQLError as error:
-                self._require_here(connection, error)
-                raise
+    def _writing(self) -> "_InIndex":
+        return _InIndex(self._database.write(), self._tables)
 
-    def _require_here(self, connection: apsw.Connection, error: apsw.SQLError) -> None:
-        if not self._tables.exist(connection):
-            raise StoreUnavailableError(
+
+class _InIndex:
+    """A transaction's block in which an SQL error may come of the index's having been dropped."""
+
+    __slots__ = ("_block", "_connection", "_tables")
+
+    def __init__(
+        self, block: AbstractContextManager[apsw.Connection], tables: VectorTables
+    ) -> None:
+        self._block = block
+        self._tables = tables
+
+    def __enter__(self) -> apsw.Connection:
+        self._connection = self._block.__enter__()
+        return self._connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, apsw.SQLError) and not self._tables.exist(self._connection):
+            dropped = StoreUnavailableError(
                 store=f"vector index {self._tables.number}",
                 problem="it was dropped; ask which one is active",
-            ) from error
+            )
+            self._block.__exit__(type(dropped), dropped, traceback)
+            raise dropped from error
+        self._block.__exit__(kind, error, traceback)
 
 
 class _Spelling(dict[tuple[tuple[str, str], ...], str]):
