@@ -22,6 +22,11 @@ from remembrancer.domain.errors import (
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
+    from remembrancer.adapters.qdrant.requests import Requests
+
+_NO_COMPRESSION = 1
+"""gRPC's set of the ways to compress that holds none but *identity*."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -32,17 +37,12 @@ class Asking:
     """The client's types of requests; loaded with it."""
     link: "QdrantLink"
 
-    def timeout(self) -> int:
-        """Return what is left, in the whole seconds that Qdrant takes.
+    requests: "Requests"
+    """The same client's three frequent requests."""
 
-        Raises:
-            StoreUnavailableError: nothing is.
-        """
-        left = self.link.remaining()
-        if left <= 0:
-            raise StoreUnavailableError(store=self.link.options.place, problem="no answer in time")
-        # Over HTTP the transport keeps the exact time; this one is for the server, and for gRPC.
-        return max(1, int(left))
+    def timeout(self) -> int:
+        """Return :meth:`QdrantLink.timeout`."""
+        return self.link.timeout()
 
 
 class QdrantLink:
@@ -76,12 +76,12 @@ class QdrantLink:
         before = self._deadline()
         try:
             with self._one_at_a_time(timeout_s):
-                client = self._opened()
+                client, requests = self._opened()
                 from qdrant_client import models  # noqa: PLC0415  # loaded with the client
 
                 # From here on: making a client loads much and asks nobody.
                 self._local.deadline = self._clock.monotonic() + timeout_s
-                yield Asking(client, models, self)
+                yield Asking(client, models, self, requests)
         except Exception as error:
             found = translated(error, store=self.options.place)
             if found is None:
@@ -99,6 +99,18 @@ class QdrantLink:
             return self.options.write_timeout_s  # A call of the client's own, outside of ours.
         return deadline - self._clock.monotonic()
 
+    def timeout(self) -> int:
+        """Return what is left, in the whole seconds that Qdrant takes.
+
+        Raises:
+            StoreUnavailableError: nothing is.
+        """
+        left = self.remaining()
+        if left <= 0:
+            raise StoreUnavailableError(store=self.options.place, problem="no answer in time")
+        # The server's; over HTTP the transport keeps the exact time.
+        return max(1, int(left))
+
     def close(self) -> None:
         """Close the client, if this process has made one."""
         self._closed = True
@@ -112,7 +124,7 @@ class QdrantLink:
         self._local = threading.local()
         self._turn = threading.RLock()
         self._making = threading.Lock()
-        self._client: QdrantClient | None = None
+        self._open: tuple[QdrantClient, Requests] | None = None
 
     def _deadline(self) -> float | None:
         return getattr(self._local, "deadline", None)
@@ -129,61 +141,98 @@ class QdrantLink:
         finally:
             self._turn.release()
 
-    def _opened(self) -> "QdrantClient":
+    def _opened(self) -> "tuple[QdrantClient, Requests]":
         with self._making:
             if self._closed:
                 raise StoreClosedError
-            if self._client is None:
-                self._client = self._local_client() if self.is_local else self._remote_client()
-            return self._client
+            if self._open is None:
+                self._open = self._local_client() if self.is_local else self._remote_client()
+            return self._open
 
     def _let_go(self) -> None:
         with self._making:
-            client, self._client = self._client, None
-        if client is not None:
+            opened, self._open = self._open, None
+        if opened is not None:
             with suppress(OSError, RuntimeError):
-                client.close()
+                opened[0].close()
 
-    def _local_client(self) -> "QdrantClient":
+    def _local_client(self) -> "tuple[QdrantClient, Requests]":
         if self.options.path is None:
             raise SettingsError(setting="vector_store", problem="needs a url or a path")
         path = made_safe(self.options.path)
         require_free(path)
         from qdrant_client import QdrantClient  # noqa: PLC0415  # 2.4 s
 
+        from remembrancer.adapters.qdrant import folder_requests  # noqa: PLC0415  # as above
+
         client = QdrantClient(path=str(path), force_disable_check_same_thread=True)
         for collection in client.get_collections().collections:
             kept_clean(client, collection.name)
-        return client
+        return client, folder_requests.FolderRequests(client=client)
 
-    def _remote_client(self) -> "QdrantClient":
+    def _remote_client(self) -> "tuple[QdrantClient, Requests]":
         from qdrant_client import QdrantClient  # noqa: PLC0415  # 2.4 s
 
-        from remembrancer.adapters.qdrant.transport import DeadlineTransport  # noqa: PLC0415  # as above
+        from remembrancer.adapters.qdrant import (  # noqa: PLC0415  # as above
+            grpc_requests,
+            http_requests,
+            transport,
+        )
 
-        options = self.options
-        key = options.api_key()
-        grpc_options: dict[str, Any] = {"grpc.enable_http_proxy": 0}
-        context: ssl.SSLContext | None = None
-        if options.url is not None and options.url.startswith("https://"):
-            context = self._ssl_context()
-            if options.ca_file is not None:
-                grpc_options["root_certificates"] = options.ca_file.read_bytes()
-        return QdrantClient(
+        options, headers = self.options, self._headers()
+        context = self._ssl_context()
+        connections = transport.DeadlineTransport(ssl_context=context, remaining=self.remaining)
+        client = QdrantClient(
             url=options.url,
             prefer_grpc=options.grpc,
             grpc_port=options.grpc_port,
-            grpc_options=grpc_options,
-            # As a header of our own: the client warns of keys over plain HTTP, which settings
-            # allow on the loopback alone.
-            headers={} if key is None else {"api-key": key},
+            grpc_options=self._grpc_options(),
+            headers=headers,
             timeout=options.write_timeout_s,
             check_compatibility=False,  # It sends the key to a further address, in a thread.
             trust_env=False,
-            transport=DeadlineTransport(ssl_context=context, remaining=self.remaining),
+            transport=connections,
+        )
+        if options.grpc:
+            return client, grpc_requests.GrpcRequests(
+                client=client,
+                timeout=self.timeout,
+                remaining=self.remaining,
+                consistency=options.read_consistency,
+            )
+        return client, http_requests.HttpRequests(
+            transport=connections,
+            address=client.http.client.host,
+            headers=headers,
+            timeout=self.timeout,
+            consistency=options.read_consistency,
         )
 
-    def _ssl_context(self) -> ssl.SSLContext:
+    def _headers(self) -> dict[str, str]:
+        # Numbers hardly shrink, and a server takes longer to try than to send them (adr/0019).
+        headers = {} if self.options.grpc else {"accept-encoding": "identity"}
+        key = self.options.api_key()
+        if key is not None:
+            # As a header of our own: the client warns of keys over plain HTTP, which settings
+            # allow on the loopback alone.
+            headers["api-key"] = key
+        return headers
+
+    def _grpc_options(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "grpc.enable_http_proxy": 0,
+            "grpc.compression_enabled_algorithms_bitset": _NO_COMPRESSION,  # As for HTTP.
+        }
+        if self._is_tls() and self.options.ca_file is not None:
+            found["root_certificates"] = self.options.ca_file.read_bytes()
+        return found
+
+    def _is_tls(self) -> bool:
+        return self.options.url is not None and self.options.url.startswith("https://")
+
+    def _ssl_context(self) -> ssl.SSLContext | None:
+        if not self._is_tls():
+            return None
         file = self.options.ca_file
         try:
             return ssl.create_default_context(cafile=None if file is None else str(file))

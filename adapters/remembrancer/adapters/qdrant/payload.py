@@ -7,14 +7,16 @@ stands in another service in plain text.
 """
 
 import base64
+import binascii
 import hashlib
-from array import array
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from remembrancer.application.ports.vector_store import Filter
 from remembrancer.domain.canonical_json import canonical_json
-from remembrancer.domain.vector import Vector
+
+if TYPE_CHECKING:
+    from array import array
 
 TENANT = "tenant"
 LABELS = (TENANT, "owner", "scope", "kind", "sensitivity", "state")
@@ -23,6 +25,8 @@ MARKS = "marks"
 FIELDS = (*LABELS, MARKS)
 """All that filters name, and so all that is indexed: a strict server asks for that."""
 NUMBERS, NORM, VERSION = "numbers", "norm", "version"
+READ_FIELDS = (NUMBERS, NORM, VERSION)
+"""What is read of a payload: all else only filters."""
 _MARK_BYTES = 16
 
 
@@ -64,16 +68,6 @@ def spelt(vector: "array[float]") -> str:
     return base64.b64encode(vector.tobytes()).decode("ascii")
 
 
-def numbers(payload: Mapping[str, Any]) -> "array[float]":
+def read(spelt: str) -> bytes:
     """Return the float32 numbers that :func:`spelt` wrote."""
-    return array("f", base64.b64decode(payload[NUMBERS]))
-
-
-def directions(vectors: Iterable[Vector]) -> list[list[float]]:
-    """Return vectors of length 1 in float32, which Qdrant compares by their products alone."""
-    import numpy as np  # noqa: PLC0415  # loaded by the client anyway
-
-    wide = np.array([vector[:] for vector in vectors], dtype=np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    found: list[list[float]] = (wide / lengths[:, np.newaxis]).astype(np.float32).tolist()
-    return found
+    return binascii.a2b_base64(spelt)

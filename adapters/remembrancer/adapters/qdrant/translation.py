@@ -20,7 +20,7 @@ def translated(error: Exception, *, store: str) -> StoreError | None:
         return _of_http(error, name, store)
     if module == "grpc":
         return _of_grpc(error, store)
-    if module == "json":
+    if module in {"json", "pydantic_core"}:
         return StoreUnavailableError(store=store, problem="what answers isn't Qdrant")
     if module == "sqlite3":
         return StoreUnavailableError(store=store, problem=f"its folder: {name}")

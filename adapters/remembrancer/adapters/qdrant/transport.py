@@ -7,7 +7,7 @@ retry.  Imported when a client is made, as it loads an HTTP client.
 
 import socket
 import ssl
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +18,8 @@ from typing_extensions import override
 CONNECTIONS_MAX = 64
 KEPT_ALIVE_MAX = 16
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
+READ_BYTES = 2**20
+"""Most that is read at once; answers with numbers are long, and each read has its price."""
 KEEP_ALIVE_S = 2.0
 """Shorter than servers keep an idle connection, so that none is used as it is being closed."""
 
@@ -58,6 +60,30 @@ class DeadlineTransport(httpx.BaseTransport):
         return httpx.Response(
             status_code=answer.status, headers=answer.headers, stream=_Body(answer)
         )
+
+    def answered(
+        self,
+        method: str,
+        address: httpx.URL,
+        target: str,
+        *,
+        headers: Sequence[tuple[bytes, bytes]],
+        content: bytes,
+    ) -> tuple[int, bytes]:
+        """Send one request without what a whole client does; return the status and the body."""
+        answer = self._pool.request(
+            method,
+            httpcore.URL(
+                scheme=address.raw_scheme,
+                host=address.raw_host,
+                port=address.port,
+                target=target.encode(),
+            ),
+            headers=headers,
+            content=content,
+            extensions={"timeout": {"pool": _left(self._remaining, None)}},
+        )
+        return answer.status, answer.content
 
     @override
     def close(self) -> None:
@@ -103,7 +129,8 @@ class _Stream(httpcore.NetworkStream):
     @override
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         self._acknowledge_at_once()
-        return self._stream.read(max_bytes, _left(self._remaining, timeout))
+        wait_s = _left(self._remaining, timeout)
+        return self._stream.read(max(max_bytes, READ_BYTES), wait_s)
 
     @override
     def write(self, buffer: bytes, timeout: float | None = None) -> None:

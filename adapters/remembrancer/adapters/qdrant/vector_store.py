@@ -5,9 +5,10 @@ query asks for a few more than it needs, or, where a tie may reach past them, fo
 tie; the stored numbers come back with them, and their true scores decide.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from typing_extensions import override
 
@@ -18,11 +19,9 @@ from remembrancer.adapters.qdrant.payload import (
     NUMBERS,
     VERSION,
     Marks,
-    directions,
-    numbers,
     spelt,
 )
-from remembrancer.adapters.qdrant.translation import is_refusal
+from remembrancer.adapters.qdrant.requests import COMPLETED, Batch, Point
 from remembrancer.application.ports.vector_store import (
     Filter,
     KeptVector,
@@ -32,14 +31,11 @@ from remembrancer.application.ports.vector_store import (
 )
 from remembrancer.domain.errors import InvalidInputError, StoreUnavailableError
 from remembrancer.domain.identity import EntryId
-from remembrancer.domain.vector import Vector, checked_vector, cosine, norm
+from remembrancer.domain.vector import Vector, checked_vector
 
 if TYPE_CHECKING:
-    from array import array
+    from remembrancer.adapters.qdrant.search import Searched
 
-FIRST_LIMIT_MAX = 4_096
-"""Most points of a query's first request; more are asked for where so many are there."""
-GROWTH = 4
 IDS_AT_ONCE = 1_000
 REQUEST_NUMBERS_MAX = 300_000
 """Numbers of vectors in one request: some 10 MB of JSON, where a server takes 32 by default."""
@@ -122,22 +118,25 @@ class QdrantVectorStore(VectorStore):
             return []  # One of none matches nothing.
         with self._link.asking(self._link.options.timeout_s) as asking:
             self._opened(asking)
-            return _Search(self, asking, asked, top_k, conditions).best()
+            from remembrancer.adapters.qdrant import search  # noqa: PLC0415  # imports numpy
+
+            question = search.Question(asked, top_k, conditions)
+            return search.Search(self._searched(asking), question).best()
 
     @override
     def kept(self, ids: Sequence[EntryId]) -> dict[EntryId, KeptVector]:
         return {
-            id_: KeptVector(numbers(payload), payload.get(VERSION))
-            for id_, payload in self._retrieved(ids, [NUMBERS, VERSION])
+            one.id: KeptVector(array("f", one.numbers), one.version)
+            for one in self._retrieved(ids, with_numbers=True)
         }
 
     @override
     def vectors(self, ids: Sequence[EntryId]) -> dict[EntryId, Vector]:
-        return {id_: numbers(payload) for id_, payload in self._retrieved(ids, [NUMBERS])}
+        return {id_: kept.vector for id_, kept in self.kept(ids).items()}
 
     @override
     def present(self, ids: Sequence[EntryId]) -> set[EntryId]:
-        return {id_ for id_, _ in self._retrieved(ids, [])}
+        return {one.id for one in self._retrieved(ids, with_numbers=False)}
 
     @override
     def count(self) -> int:
@@ -150,27 +149,21 @@ class QdrantVectorStore(VectorStore):
     # -- Requests ----------------------------------------------------------
 
     def _upsert(self, asking: Asking, new: Sequence[tuple[VectorPoint, "array[float]"]]) -> None:
-        models = asking.models
+        from remembrancer.adapters.qdrant import exact_sums, rows  # noqa: PLC0415  # import numpy
+
+        table = rows.rows_of([vector for _, vector in new])
+        lengths = exact_sums.norms(table)
         payloads = []
-        for point, vector in new:
+        for (point, vector), length in zip(new, lengths, strict=True):
             payload = self._marks.payload(point.metadata)
             # In hexadecimal: a server's parser of decimals may round the last bit otherwise.
-            payload[NUMBERS], payload[NORM] = spelt(vector), norm(vector).hex()
+            payload[NUMBERS], payload[NORM] = spelt(vector), length.hex()
             if point.version is not None:
                 payload[VERSION] = point.version
             payloads.append(payload)
-        result = asking.client.upsert(
-            self._collection,
-            models.Batch(
-                ids=[str(point.id) for point, _ in new],
-                vectors=directions(vector for _, vector in new),
-                payloads=payloads,
-            ),
-            wait=True,
-            ordering=models.WriteOrdering.STRONG,
-            timeout=asking.timeout(),
-        )
-        self._require_completed(asking, result)
+        ids = [point.id for point, _ in new]
+        batch = Batch(ids, rows.directions(table, lengths), payloads)
+        self._require_completed(asking.requests.upsert(self._collection, batch))
 
     def _delete(self, asking: Asking, which: Any) -> None:
         result = asking.client.delete(
@@ -180,212 +173,54 @@ class QdrantVectorStore(VectorStore):
             ordering=asking.models.WriteOrdering.STRONG,
             timeout=asking.timeout(),
         )
-        self._require_completed(asking, result)
+        self._require_completed(result.status.value)
         if self._link.is_local:
             settle(asking.client, self._collection)
 
-    def _require_completed(self, asking: Asking, result: Any) -> None:
-        if result.status != asking.models.UpdateStatus.COMPLETED:
+    def _require_completed(self, status: str) -> None:
+        if status != COMPLETED:
             raise StoreUnavailableError(
                 store=self._link.options.place,
-                problem=f"says {result.status.value} to a write, not completed",
+                problem=f"says {status} to a write, not completed",
             )
 
-    def _retrieved(
-        self, ids: Sequence[EntryId], fields: list[str]
-    ) -> list[tuple[EntryId, dict[str, Any]]]:
+    def _retrieved(self, ids: Sequence[EntryId], *, with_numbers: bool) -> list[Point]:
         with self._link.asking(self._link.options.write_timeout_s) as asking:
             self._opened(asking)
-            return self.retrieved(asking, ids, fields)
+            return self._retrieved_by(asking, ids, with_numbers=with_numbers)
 
-    def retrieved(
-        self, asking: Asking, ids: Sequence[EntryId], fields: list[str]
-    ) -> list[tuple[EntryId, dict[str, Any]]]:
-        """Return fields of the payloads of those ids that are here."""
-        found: list[tuple[EntryId, dict[str, Any]]] = []
+    def _retrieved_by(
+        self, asking: Asking, ids: Sequence[EntryId], *, with_numbers: bool
+    ) -> list[Point]:
+        """Return those of ``ids`` that are here, in requests that a server takes."""
+        found: list[Point] = []
         at_once = IDS_AT_ONCE
-        if NUMBERS in fields:
+        if with_numbers:
             at_once = max(1, min(at_once, REQUEST_NUMBERS_MAX // self._dimensions))
         for some in _batches(list(dict.fromkeys(ids)), at_once):
-            records = asking.client.retrieve(
-                self._collection,
-                list(map(str, some)),
-                with_payload=fields or False,
-                with_vectors=False,
-                consistency=_consistency(asking),
-                timeout=asking.timeout(),
-            )
-            found += [(_id_of(record), record.payload or {}) for record in records]
+            found += asking.requests.retrieved(self._collection, some, with_numbers=with_numbers)
         return found
 
-    def found(  # what a request is made of
-        self,
-        asking: Asking,
-        direction: list[float],
-        limit: int,
-        conditions: Sequence[tuple[str, tuple[str, ...]]],
-        *,
-        fields: list[str],
-        at_least: float | None = None,
-        exact: bool = False,
-    ) -> list[Any]:
-        """Return Qdrant's own nearest points, with fields of their payloads."""
-        return list(
-            asking.client.query_points(
-                self._collection,
-                query=direction,
-                query_filter=_filter(asking, conditions),
-                search_params=self._search_params(asking, limit, exact=exact),
-                limit=limit,
-                with_payload=fields or False,
-                with_vectors=False,
-                score_threshold=at_least,
-                consistency=_consistency(asking),
-                timeout=asking.timeout(),
-            ).points
+    def _searched(self, asking: Asking) -> "Searched":
+        """Return what a search asks of this collection."""
+        from remembrancer.adapters.qdrant.search import Searched  # noqa: PLC0415  # imports numpy
+
+        return Searched(
+            nearest=partial(asking.requests.nearest, self._collection),
+            retrieved=partial(self._retrieved_by, asking, with_numbers=True),
+            params=self._search_params,
+            is_exact=self._link.is_local or self._link.options.exact,
+            error=self._error,
         )
 
-    def _search_params(self, asking: Asking, limit: int, *, exact: bool) -> Any:
-        options, models = self._link.options, asking.models
-        if self._link.is_local:
-            return None  # It compares with all, whatever is asked for.
-        if exact or options.exact:
-            return models.SearchParams(exact=True)
-        quantization = None
+    def _search_params(self, limit: int) -> dict[str, Any]:
+        options = self._link.options
+        if options.exact:
+            return {"exact": True}
+        found: dict[str, Any] = {"hnsw_ef": max(options.hnsw_ef, limit)}
         if options.quantization != "none":
-            quantization = models.QuantizationSearchParams(
-                rescore=True, oversampling=options.oversampling
-            )
-        return models.SearchParams(hnsw_ef=max(options.hnsw_ef, limit), quantization=quantization)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every answer is from a comparison with all."""
-        return self._link.is_local or self._link.options.exact
-
-    @property
-    def error(self) -> float:
-        """Return the most that Qdrant's scores can be away from the true ones."""
-        return self._error
-
-
-class _Search:
-    """One query: candidates from Qdrant, true scores, and proof that no better one is missing."""
-
-    def __init__(  # what a query is made of
-        self,
-        store: QdrantVectorStore,
-        asking: Asking,
-        asked: "array[float]",
-        top_k: int,
-        conditions: Sequence[tuple[str, tuple[str, ...]]],
-    ) -> None:
-        self._store = store
-        self._asking = asking
-        self._asked = asked
-        self._length = norm(asked)
-        [self._direction] = directions([asked])
-        self._top_k = top_k
-        self._conditions = conditions
-        self._true: dict[EntryId, VectorMatch] = {}
-
-    def best(self) -> list[VectorMatch]:
-        """Return the ``top_k`` best by (score, then id)."""
-        wanted = self._top_k + 4 + self._top_k // 16
-        limit = min(wanted, FIRST_LIMIT_MAX)
-        rough = self._rough(limit, fields=[NUMBERS, NORM, VERSION])
-        if len(rough) < min(self._top_k, limit) and not self._store.is_exact:
-            # The graph may have lost its way among what the filter leaves: look at all of that.
-            rough = self._all_there_is(limit) or rough
-        self._score((_id_of(point), point.payload or {}) for point in self._hopeful(rough))
-        if len(rough) == limit and not self._is_settled(rough[-1].score):
-            self._score_all_that_may_tie(limit)
-        return self._sorted()[: self._top_k]
-
-    def _all_there_is(self, limit: int) -> list[Any]:
-        """Compare with all; nothing where the server was told to refuse that."""
-        try:
-            return self._rough(limit, fields=[NUMBERS, NORM, VERSION], exact=True)
-        except Exception as error:
-            if is_refusal(error):
-                return []
-            raise
-
-    def _rough(self, limit: int, *, fields: list[str], **more: Any) -> list[Any]:
-        return self._store.found(
-            self._asking, self._direction, limit, self._conditions, fields=fields, **more
-        )
-
-    def _hopeful(self, rough: Sequence[Any]) -> list[Any]:
-        """Leave out whose rough score is so low that the first ``top_k`` are surely better."""
-        if len(rough) <= self._top_k:
-            return list(rough)
-        least = rough[self._top_k - 1].score - 2 * self._store.error
-        return [point for point in rough if point.score >= least]
-
-    def _is_settled(self, lowest: float) -> bool:
-        """Say whether whatever scored below ``lowest`` is surely worse than the best found."""
-        if len(self._true) < self._top_k:
-            return False
-        return lowest + self._store.error < self._cut()
-
-    def _cut(self) -> float:
-        return self._sorted()[self._top_k - 1].score
-
-    def _score_all_that_may_tie(self, limit: int) -> None:
-        at_least = None
-        if len(self._true) >= self._top_k:
-            at_least = self._cut() - 2 * self._store.error
-        while True:
-            limit *= GROWTH
-            rough = self._rough(limit, fields=[], at_least=at_least)
-            if len(rough) < limit:
-                break
-            if len(rough) >= self._top_k:
-                at_least = rough[self._top_k - 1].score - 2 * self._store.error
-                if rough[-1].score < at_least:
-                    break
-        hopeful = [_id_of(point) for point in self._hopeful(rough)]
-        fields = [NUMBERS, NORM, VERSION]
-        new = [id_ for id_ in hopeful if id_ not in self._true]
-        self._score(self._store.retrieved(self._asking, new, fields))
-
-    def _score(self, found: Iterable[tuple[EntryId, dict[str, Any]]]) -> None:
-        for id_, payload in found:
-            norms = self._length * float.fromhex(payload[NORM])
-            score = cosine(self._asked, numbers(payload), norms=norms)
-            self._true[id_] = VectorMatch(id_, score, payload.get(VERSION))
-
-    def _sorted(self) -> list[VectorMatch]:
-        return sorted(self._true.values(), key=lambda match: (-match.score, match.id))
-
-
-def _id_of(point: Any) -> EntryId:
-    return EntryId(UUID(str(point.id)))
-
-
-def _filter(asking: Asking, conditions: Sequence[tuple[str, tuple[str, ...]]]) -> Any:
-    if not conditions:
-        return None
-    models = asking.models
-    return models.Filter(
-        must=[
-            models.FieldCondition(
-                key=field,
-                match=models.MatchValue(value=values[0])
-                if len(values) == 1
-                else models.MatchAny(any=list(values)),
-            )
-            for field, values in conditions
-        ]
-    )
-
-
-def _consistency(asking: Asking) -> Any:
-    wanted = asking.link.options.read_consistency
-    if wanted is None or isinstance(wanted, int):
-        return wanted
-    return asking.models.ReadConsistencyType(wanted)
+            found["quantization"] = {"rescore": True, "oversampling": options.oversampling}
+        return found
 
 
 def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
