@@ -14,6 +14,7 @@ from tests.adapters.cutting_relay import Cut
 from tests.adapters.postgres_ledgers import LedgerBench, ledger_bench
 from tests.adapters.postgres_server import OwnServer
 
+from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.application.ports.ledger_repository import HeldLedger
 from remembrancer.contracts.spending import (
     FIRST_ID,
@@ -208,6 +209,26 @@ def test_leases_and_locks_stand_after_the_server_has_crashed() -> None:
             assert len(recorded(bench.log)) == 3
     finally:
         own.stop()
+
+
+def test_what_was_rolled_back_leaves_prepared_what_was() -> None:
+    """Else the next decision of the session fails first, and the server's log tells of it."""
+    with ledger_bench(limits=Limits(connections=1)) as bench:
+        for number in range(10):
+            bench.ana.admit(UUID(int=number))
+        with pytest.raises(ZeroDivisionError), bench.database.write(tenant="acme", owner="ana"):
+            _ = 1 / 0
+        with (
+            bench.database.write(tenant="acme", owner="ana"),
+            pytest.raises(ZeroDivisionError),
+            bench.database.attempt(),
+        ):
+            _ = 1 / 0
+
+        with bench.database.read(tenant="acme") as connection:
+            prepared = connection.execute("SELECT name FROM pg_prepared_statements").fetchall()
+
+    assert ("remembrancer_open",) in prepared
 
 
 # -- A statement fails ------------------------------------------------------------

@@ -198,6 +198,24 @@ def test_an_auditor_reads_all_but_secrets_and_writes_nothing(
     assert (reads, writes) == (table not in SECRET, False)
 
 
+def test_the_vector_index_that_answers_is_not_dropped() -> None:
+    """Reindexing drops others with the application's role, and so needs the right to."""
+    adding = (
+        "INSERT INTO remembrancer.vector_indexes (embedding_tuple, state, position, place)"
+        " VALUES ('{}', %s, 0, 'local')"
+    )
+    with server().database() as fresh, psycopg.connect(fresh.app, autocommit=True) as application:
+        for state in ("active", "building"):
+            application.execute(adding, (state,))
+
+        with pytest.raises(psycopg.errors.RestrictViolation, match="answers"):
+            application.execute("DELETE FROM remembrancer.vector_indexes")
+        application.execute("DELETE FROM remembrancer.vector_indexes WHERE state = 'building'")
+        left = application.execute("SELECT state FROM remembrancer.vector_indexes").fetchall()
+
+    assert left == [("active",)]
+
+
 def test_nobody_else_may_do_anything(made: psycopg.Connection) -> None:
     """Whatever rights there are: to the three roles."""
     granted = made.execute(

@@ -1,5 +1,6 @@
 """What is answered when the connection breaks: the truth, or that it can't be known (case 18)."""
 
+import re
 from collections.abc import Generator, Iterator
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from tests.adapters.cutting_relay import Cut, CuttingRelay, relay_before
 from tests.adapters.postgres_acting import OWNER, TENANT, ActingTransactions, acting_log
 from tests.adapters.postgres_server import FreshDatabase, OwnServer, server
 
+from remembrancer.adapters.postgres.connection import together
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.recorder import PostgresApplicationRecorder
@@ -138,6 +140,50 @@ def test_a_killed_backend_changed_nothing(fresh: FreshDatabase, database: Databa
     log.append(history(1, corrections=0))
 
 
+def test_what_needs_no_answer_goes_in_one_round_trip(
+    database: Database, relay: CuttingRelay
+) -> None:
+    """The log's lock with the stream's head; then the event."""
+    log = acting_log(database)
+    with ActingTransactions(database=database).begin():
+        relay.heard = ""
+        log.append(history(1, corrections=0))
+        inside = relay.heard
+
+    assert len(re.findall("c+s+", inside)) == 2
+
+
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_a_killed_backend_is_told_by_its_error_alone(
+    fresh: FreshDatabase,
+    database: Database,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    pipelined: bool,
+) -> None:
+    """Not by a line of the driver's on standard error as well."""
+
+    def write() -> None:
+        with database.write(tenant="acme", owner="ana", pipelined=pipelined) as connection:
+            _kill(fresh)
+            with together(connection):
+                connection.execute("SELECT 1")
+                connection.execute("SELECT 2").fetchone()
+
+    with pytest.raises(StoreUnavailableError):
+        write()
+
+    assert caplog.records == []
+
+
+def _kill(fresh: FreshDatabase) -> None:
+    with psycopg.connect(fresh.superuser) as superuser:
+        superuser.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE usename = 'remembrancer_app' AND datname = current_database()"
+        )
+
+
 def test_a_backend_killed_before_the_commit_changed_nothing(
     fresh: FreshDatabase, database: Database
 ) -> None:
@@ -146,11 +192,7 @@ def test_a_backend_killed_before_the_commit_changed_nothing(
     def kill_at_the_end() -> None:
         with ActingTransactions(database=database).begin():
             log.append(history(1, corrections=0))
-            with psycopg.connect(fresh.superuser) as superuser:
-                superuser.execute(
-                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-                    " WHERE usename = 'remembrancer_app' AND datname = current_database()"
-                )
+            _kill(fresh)
 
     with pytest.raises(StoreUnavailableError) as refused:
         kill_at_the_end()

@@ -59,6 +59,7 @@ class ServerSettings(Parsed):
     connect_timeout_s: Annotated[int, _Lenient, Field(ge=1, le=600)] = 5
     statement_timeout_s: _Seconds = 30.0
     lock_timeout_s: _Seconds = 5.0
+    """For each lock: who stands in line behind somebody who waits may wait for twice as long."""
     idle_in_transaction_timeout_s: _Seconds = 60.0
     pooler: Annotated[bool, _Lenient] = False
     """Whether something such as PgBouncer stands between that gives each transaction another

@@ -1,10 +1,13 @@
 """Opening connections, and neutralising those that a fork has copied."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 from psycopg import conninfo
+from psycopg.pq import PipelineStatus
 
 from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.tls import tls_refusal
@@ -75,6 +78,32 @@ def connect(dsn: str, *, limits: Limits, store: str) -> Connection:
     except psycopg.OperationalError as error:
         raise _refused(error, store=store) from error
     return connection
+
+
+def is_pipelined(connection: Connection) -> bool:
+    """Say whether statements are being sent without waiting for their answers."""
+    return connection.pgconn.pipeline_status != PipelineStatus.OFF  # A number; no member of it.
+
+
+@contextmanager
+def together(connection: Connection) -> Generator[None]:
+    """Send the block's statements in one round trip; their results are fetched behind it.
+
+    As the driver's own block, but for what that writes to the log beside an error that it raises;
+    inside of another it begins nothing.
+    """
+    if is_pipelined(connection):
+        yield
+        return
+    pipeline = connection.pipeline()
+    pipeline.__enter__()  # Not by `with`: its end must not be told of an error.
+    try:
+        yield
+    except BaseException:
+        with suppress(psycopg.Error):
+            pipeline.__exit__(None, None, None)
+        raise
+    pipeline.__exit__(None, None, None)
 
 
 def _unless_said(dsn: str, defaults: dict[str, str]) -> dict[str, str]:

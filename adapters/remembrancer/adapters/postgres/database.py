@@ -6,10 +6,9 @@ with a session.  Who may see and take what is said to the server with each trans
 """
 
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
-from psycopg.pq import PipelineStatus
 from typing_extensions import override
 
 from remembrancer.adapters.postgres import forking, start_check
@@ -21,7 +20,7 @@ from remembrancer.adapters.postgres.limits import Limits
 from remembrancer.adapters.postgres.positions import LOCK_LAST, last_settled
 from remembrancer.adapters.postgres.process_state import ProcessState
 from remembrancer.adapters.postgres.scope import Scope, within
-from remembrancer.adapters.postgres.sessions import Sessions, send
+from remembrancer.adapters.postgres.sessions import Sessions, send, undo_part
 from remembrancer.adapters.postgres.statements import Statement, acting_for, owners_lock
 from remembrancer.adapters.postgres.thread_state import (
     Everybody,
@@ -180,13 +179,6 @@ class Database(Acting):
         assert scope is not None  # noqa: S101 - `write` has told row security
         return scope.owned
 
-    @staticmethod
-    def together(connection: Connection) -> AbstractContextManager[object]:
-        """Send the block's statements in one round trip; fetch their results behind it."""
-        if connection.pgconn.pipeline_status is not PipelineStatus.OFF:
-            return nullcontext()
-        return connection.pipeline()
-
     @contextmanager
     def attempt(self) -> Generator[None]:
         """Run a part of this thread's write transaction that may fail alone.
@@ -211,8 +203,7 @@ class Database(Acting):
                 tx.connection.execute("RELEASE SAVEPOINT attempt")
             except BaseException:
                 # Its settings and its locks go with the part.
-                tx.connection.execute("ROLLBACK TO SAVEPOINT attempt")
-                tx.connection.execute("RELEASE SAVEPOINT attempt")
+                undo_part(tx.connection)
                 tx.doom, tx.scope, tx.locked, tx.holds_position = doom, scope, locked, held
                 del tx.calls[calls:]
                 raise

@@ -14,6 +14,7 @@ class Limits:
     connect_timeout_s: int = 5
     statement_timeout_s: float = 30.0
     lock_timeout_s: float = 5.0
+    """For each lock: who stands in line behind somebody who waits may wait for twice as long."""
     idle_in_transaction_timeout_s: float = 60.0
     outcome_wait_s: float = 5.0
     """How long to ask what became of a commit that wasn't confirmed."""

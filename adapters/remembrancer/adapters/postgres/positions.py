@@ -7,7 +7,7 @@ that is missing there will never come: whoever took its position before the firs
 its lock in the second, and is above it, or had ended, and shows in the third.
 """
 
-from remembrancer.adapters.postgres.connection import Connection
+from remembrancer.adapters.postgres.connection import Connection, together
 
 _TAG = 0x5EA1
 """The upper 16 bits of all these locks' keys; the lower 48 are a position."""
@@ -45,7 +45,7 @@ def last_settled(connection: Connection) -> int:
 
     The reading must be in a snapshot that is taken after this has returned.
     """
-    with connection.pipeline():
+    with together(connection):
         last = connection.execute(_LAST)
         locked = connection.execute(_LOCKED, (_TAG,))
         given_out, smallest = last.fetchone(), locked.fetchone()

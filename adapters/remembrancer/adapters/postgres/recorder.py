@@ -22,7 +22,7 @@ from eventsourcing.persistence import (
 )
 from typing_extensions import override
 
-from remembrancer.adapters.postgres.connection import Connection
+from remembrancer.adapters.postgres.connection import Connection, together
 from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.stream_rows import conflicts, stream_key, within
 from remembrancer.adapters.postgres.subscription import PostgresSubscription
@@ -140,7 +140,7 @@ class PostgresAggregateRecorder(AggregateRecorder):
             return None
         tenant, owner = self._database.owned
         keys = [stream_key(one.originator_id) for one in stored_events]
-        with self._database.together(connection):
+        with together(connection):
             self._database.lock_position()
             found = connection.execute(_HEADS, (list(set(keys)), tenant), binary=True)
         heads: dict[UUID, _Head] = {key: (version, own) for key, version, own in found}

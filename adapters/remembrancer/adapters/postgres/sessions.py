@@ -1,15 +1,15 @@
 """How a transaction begins, ends, and what is answered when its end isn't confirmed."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg.errors import InvalidSqlStatementName
-from psycopg.pq import PipelineStatus, TransactionStatus
+from psycopg.pq import TransactionStatus
 
-from remembrancer.adapters.postgres.connection import Connection, connect
+from remembrancer.adapters.postgres.connection import Connection, connect, is_pipelined, together
 from remembrancer.adapters.postgres.exchange import (
     BEGIN,
     COMMIT,
@@ -39,6 +39,8 @@ from remembrancer.adapters.postgres.thread_state import Identity, ThreadState, T
 from remembrancer.adapters.postgres.translation import translating
 from remembrancer.domain.errors import OutcomeUnknownError, StoreUnavailableError
 
+_BACK = Call("", "ROLLBACK TO SAVEPOINT attempt")
+_RELEASE = Call("", "RELEASE SAVEPOINT attempt")
 _IN_ONE_STATE = "SET TRANSACTION SNAPSHOT '{}'"
 
 
@@ -294,12 +296,21 @@ class Sessions:
         )
 
 
+def undo_part(connection: Connection) -> None:
+    """Undo what was done since SAVEPOINT attempt, and forget that."""
+    if is_pipelined(connection):
+        with together(connection):
+            connection.execute(_BACK.statement)
+            connection.execute(_RELEASE.statement)
+    else:  # As in `_roll_back`.
+        exchange(connection, [_BACK, _RELEASE], prepare=False)
+
+
 def send(tx: Transaction, statements: Sequence[Statement]) -> None:
     """Send statements whose answers nobody needs, in one round trip."""
     if not statements:
         return
-    together = tx.connection.pgconn.pipeline_status is PipelineStatus.OFF
-    with tx.connection.pipeline() if together else nullcontext():
+    with together(tx.connection):
         for statement, values in statements:
             tx.connection.execute(statement, values)
 
@@ -316,16 +327,17 @@ def _began(
     tx = Transaction(connection, pool, scope=scope, writing=asking is not None)
     if scope is not None and scope.owner is not None and tx.writing:
         tx.locked.add(scope.owned)
-    tx.pipeline.enter_context(connection.pipeline())
-    for one in statements:
-        cursor = connection.execute(*one, binary=one is asking)
-        if one is asking:
-            tx.opening_row = _Later(cursor)
-            tx.identity = tx.opening_row.identity
-    if not pipelined:
-        tx.pipeline.close()
-        if tx.identity is not None:
-            tx.identity()
+    with ExitStack() as pipeline:
+        pipeline.enter_context(together(connection))
+        for one in statements:
+            cursor = connection.execute(*one, binary=one is asking)
+            if one is asking:
+                tx.opening_row = _Later(cursor)
+                tx.identity = tx.opening_row.identity
+        if pipelined:
+            tx.pipeline = pipeline.pop_all()
+    if not pipelined and tx.identity is not None:
+        tx.identity()
     return tx
 
 
@@ -352,7 +364,8 @@ def _roll_back(tx: Transaction) -> None:
         tx.pipeline.close()
     if not tx.connection.closed:
         with suppress(psycopg.Error):
-            tx.connection.execute("ROLLBACK")
+            # Not by the driver, which would let the session forget all that is prepared.
+            exchange(tx.connection, [ROLLBACK], prepare=False)
 
 
 def _has_failed(tx: Transaction) -> bool:

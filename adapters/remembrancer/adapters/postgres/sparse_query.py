@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from remembrancer.adapters.postgres.connection import Connection
+from remembrancer.adapters.postgres.connection import Connection, together
 from remembrancer.adapters.postgres.labels import Conditions
 from remembrancer.adapters.postgres.sparse_terms import occurrences, term_of
 from remembrancer.application.ports.vector_store import VectorMatch
@@ -127,7 +127,7 @@ def _counted(
 ) -> tuple[_Collection, dict[str, int]]:
     """Return how much there is, and how many documents hold each term; in one round trip."""
     values = {**reach.values, "terms": terms}
-    with connection.pipeline():
+    with together(connection):
         all_of_them = connection.execute(_COLLECTION + reach.whose, values)
         holders = connection.execute(_filled(_HOLDING, reach), values)
         row: Any = all_of_them.fetchone()

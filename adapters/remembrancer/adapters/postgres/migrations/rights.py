@@ -34,8 +34,8 @@ COMMON: dict[str, str] = {
     "alembic_version": "SELECT",  # Which revision the schema is at.
     "installation_secret": "SELECT, INSERT",  # The installation's, made by who comes first.
     "pending_clearing": "SELECT, INSERT",  # Numbers of transactions.
-    # Models' names and numbers.  Dropping an index drops the vectors of all tenants in it: they
-    # can be made again from what row security does guard.
+    # Models' names and numbers.  Dropping an index drops the vectors of all tenants in it: a
+    # trigger keeps the one that answers, and all can be made again from what row security guards.
     "vector_indexes": "SELECT, INSERT, UPDATE (state, position), DELETE",
     "vector_outbox_leases": "SELECT, INSERT, UPDATE, DELETE",  # Which process carries over.
 }
