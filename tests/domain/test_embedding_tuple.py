@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.embedding_tuple import EmbeddingTuple, recorded_tuple
+from remembrancer.domain.errors import InvalidInputError
 
 STATE: dict[str, Any] = {
     "provider": "wordllama",
@@ -44,3 +45,11 @@ def test_plain_data_makes_the_same_tuple() -> None:
 
     assert (again, hash(again)) == (embedding, hash(embedding))
     assert str(embedding) == "wordllama/l2-supercat@0.4.0 (256 dimensions)"
+
+
+def test_recorded_tuple_is_made_once_and_checked_as_any() -> None:
+    assert recorded_tuple(**STATE) == EmbeddingTuple(**STATE)
+    assert recorded_tuple(**STATE) is recorded_tuple(**STATE)
+    for impossible in ({"dimensions": 256.0}, {"dimensions": True}, {"provider": ["x"]}):
+        with pytest.raises((InvalidInputError, TypeError)):
+            recorded_tuple(**STATE | impossible)

@@ -29,13 +29,14 @@ class Quote:
         Its ``gone`` says why a text can't be shown: it was erased; the entry's labels of today
         or of then don't permit it; or it isn't the text that was committed.
         """
-        originals = self._vault.versions([(one.entry_id, one.version) for one in selected])
+        wanted = [(one.entry_id, one.version) for one in selected]
+        originals = self._vault.versions(wanted)
         # A version that is current is its own head; only for others one has to be read.
         superseded = [one.entry_id for one in originals.values() if one.superseded_at is not None]
         heads = self._vault.current(superseded) if superseded else {}
         return [
-            self._quotation(one, originals.get((one.entry_id, one.version)), heads, access)
-            for one in selected
+            self._quotation(one, originals.get(key), heads, access)
+            for one, key in zip(selected, wanted, strict=True)
         ]
 
     def _quotation(
@@ -67,7 +68,7 @@ def quotation_of(original: Original, entry_id: str) -> Quotation:
             original.version,
             original.scope,
             original.kind,
-            original.sensitivity.value,
+            original.sensitivity.word,
             source_of(original.metadata),
         ),
         original.text,

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 _AS_THEY_ARE = frozenset({str, bool, type(None)})
+_STRINGS = frozenset({str})
 _WHOLE_MAX = 2**63 - 1
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False,
@@ -71,8 +72,11 @@ def _in_order(value: Any) -> Any:
         if _AS_THEY_ARE.issuperset(map(type, value)):
             return value
         return [_in_order(part) for part in value]
-    if kind is dict and all(type(key) is str for key in value):
-        return {key: _in_order(value[key]) for key in sorted(value)}
+    if kind is dict and _STRINGS.issuperset(map(type, value)):
+        return {
+            key: part if type(part := value[key]) in _AS_THEY_ARE else _in_order(part)
+            for key in sorted(value)
+        }
     raise TypeError("not surely spelt alike")
 
 

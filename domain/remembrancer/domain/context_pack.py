@@ -16,7 +16,7 @@ from pydantic import Field
 
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.errors import BudgetTooSmallError, InvalidInputError
-from remembrancer.domain.fences import Provenance, fenced, gone
+from remembrancer.domain.fences import Provenance, gone, labels_shown, passage
 from remembrancer.domain.l3_selection import Selection
 from remembrancer.domain.parsed import FilledText, Name, Parsed
 from remembrancer.domain.recall import LeftOutReason
@@ -60,7 +60,9 @@ class Quotation(NamedTuple):
         """Return the passage as it stands in a pack."""
         if self.gone is not None:
             return gone(self.provenance.entry_id, self.gone, label=label)
-        return fenced(self.text, self.provenance, label=label)
+        entry_id, version, scope, kind, sensitivity, source = self.provenance
+        labels = labels_shown(scope, kind, sensitivity, source)
+        return passage(self.text, entry_id, version, labels=labels, label=label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """The embedding tuple: everything that decides which space a vector lies in."""
 
 import hashlib
-from typing import Annotated, Literal
+from functools import lru_cache
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -9,6 +10,10 @@ from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.parsed import Name, Parsed
 
 DIMENSIONS_MAX = 16_384
+
+
+TUPLES_REMEMBERED = 32
+"""All selections of a store name the same few; to check one takes longer than to find it."""
 
 
 class EmbeddingTuple(Parsed):
@@ -36,3 +41,13 @@ class EmbeddingTuple(Parsed):
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.model}@{self.model_revision} ({self.dimensions} dimensions)"
+
+
+@lru_cache(maxsize=TUPLES_REMEMBERED, typed=True)  # 256.0 isn't 256, though they are equal.
+def recorded_tuple(**fields: Any) -> EmbeddingTuple:
+    """Return the tuple that a record names.
+
+    Raises:
+        InvalidInputError, TypeError: none could be recorded so.
+    """
+    return EmbeddingTuple(**fields)

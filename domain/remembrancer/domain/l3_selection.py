@@ -15,7 +15,7 @@ from uuid import UUID
 
 from eventsourcing.domain import Aggregate, event
 
-from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.embedding_tuple import EmbeddingTuple, recorded_tuple
 from remembrancer.domain.identity import EntryId, entry_ids, spelt, stream_id
 from remembrancer.domain.parsed import Name, Parsed
 from remembrancer.domain.recall import (
@@ -273,7 +273,7 @@ class L3Selection(Aggregate):
             left_out_count=left_out_count,
             limit=k,
             filter={key: tuple(values) for key, values in filter.items()},
-            embedding_tuple=None if embedding_tuple is None else EmbeddingTuple(**embedding_tuple),
+            embedding_tuple=None if embedding_tuple is None else recorded_tuple(**embedding_tuple),
             sealed_query_vector=query_embedding,
         )
         self._packs: list[AssembledPack] = []

@@ -16,9 +16,11 @@ class Sensitivity(Enum):
     CONFIDENTIAL = "confidential"
     RESTRICTED = "restricted"
 
-    def __init__(self, _: str) -> None:
+    def __init__(self, word: str) -> None:
         self.rank = len(type(self).__members__)
         """Position in the order, from 0."""
+        self.word = word
+        """The ``value``, which an Enum looks up at every call; each text that is shown says it."""
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Sensitivity):

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from remembrancer.adapters.sqlite import spend_receipts
 from remembrancer.adapters.sqlite.database import Database
-from remembrancer.adapters.sqlite.original_row import to_original
+from remembrancer.adapters.sqlite.original_row import to_originals
 from remembrancer.application.ports.archive import (
     WHOLE,
     Archive,
@@ -136,7 +136,7 @@ class SqliteArchive(Archive):
         store = str(self._database.path)
         with self._database.read() as connection:
             for row in connection.execute(_ORIGINALS, (part.tenant, part.owner)):
-                yield to_original(row, store=store, known={})
+                yield from to_originals([row], store=store, known={})
 
     @override
     def sessions(self, part: Part) -> Iterator[ArchivedSession]:

@@ -1,7 +1,7 @@
 """Originals in the SQLite file, beside the log (adr/0003)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
 import apsw
@@ -11,7 +11,7 @@ from remembrancer.adapters.sqlite.database import Database
 from remembrancer.adapters.sqlite.original_row import (
     Row,
     to_microseconds,
-    to_original,
+    to_originals,
     to_values,
 )
 from remembrancer.application.ports.entry_vault import EntryVault, Original
@@ -86,6 +86,7 @@ class SqliteEntryVault(EntryVault):
 
     def __init__(self, *, database: Database) -> None:
         self._database = database
+        self._store = str(database.path)
 
     @override
     def keep(self, originals: Sequence[Original]) -> None:
@@ -113,8 +114,8 @@ class SqliteEntryVault(EntryVault):
         with self._database.read() as connection:
             heads = self._select(connection, [entry_id for entry_id, _ in wanted])
             kept = {(one.entry_id, one.version): one for one in heads}
-            if all(map(kept.__contains__, wanted)):
-                return kept  # Mostly the current versions are wanted, and nothing else is there.
+            if list(kept) == list(wanted):
+                return kept  # As mostly: the current versions were wanted, each once.
             older = {version_id(*key) for key in wanted if key not in kept and key[1] >= 1}
             for one in self._select(connection, older):
                 kept[one.entry_id, one.version] = one
@@ -138,7 +139,8 @@ class SqliteEntryVault(EntryVault):
     ) -> list[Original]:
         bindings = (tenant, kind, _json(scopes), _json(owners))
         with self._database.read() as connection:
-            return self._originals(connection.execute(_OF_KIND, bindings), {})
+            rows = connection.execute(_OF_KIND, bindings).fetchall()
+        return to_originals(rows, store=self._store, known={})
 
     @override
     def scopes(self, *, tenant: str, owners: tuple[str, ...] | None) -> list[str]:
@@ -182,12 +184,8 @@ class SqliteEntryVault(EntryVault):
         wanted = {index_id.bytes: index_id for index_id in index_ids}
         if not wanted:
             return []  # carray takes no empty array.
-        rows = connection.execute(_BY_INDEX_ID, (apsw.carray(tuple(wanted)),))
-        return self._originals(rows, wanted)
-
-    def _originals(self, rows: Iterable[Row], known: Mapping[bytes, EntryId]) -> list[Original]:
-        store = str(self._database.path)
-        return [to_original(row, store=store, known=known) for row in rows]
+        rows = connection.execute(_BY_INDEX_ID, (apsw.carray(tuple(wanted)),)).fetchall()
+        return to_originals(rows, store=self._store, known=wanted)
 
 
 def _add_scopes(connection: apsw.Connection, originals: Sequence[Original]) -> dict[_Key, int]:

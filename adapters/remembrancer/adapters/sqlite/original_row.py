@@ -1,6 +1,6 @@
 """An original as a row of the vault, and back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -55,21 +55,24 @@ def to_values(original: Original, *, owned_scope: int) -> Row:
     )
 
 
-def to_original(row: Row, *, store: str, known: Mapping[bytes, EntryId]) -> Original:
-    """Read a row of ``kept_original``; ``known`` are ids that needn't be made once more.
+def to_originals(
+    rows: Sequence[Row], *, store: str, known: Mapping[bytes, EntryId]
+) -> list[Original]:
+    """Read rows of ``kept_original``; ``known`` are ids that needn't be made once more.
 
     Raises:
         StoreCorruptError: a value can't have been written by :func:`to_values`.
     """
     try:
-        return _original(row, known)
+        # It looks at every type, and takes half as long as the constructor of a frozen class.
+        return msgspec.convert([_fields(row, known) for row in rows], list[Original])
     except (KeyError, TypeError, ValueError, OverflowError):
         # Not chained: the error of a decoder may hold a part of the document.
         problem = "an original in the vault is damaged"
     raise StoreCorruptError(store=store, problem=problem)
 
 
-def _original(row: Row, known: Mapping[bytes, EntryId]) -> Original:
+def _fields(row: Row, known: Mapping[bytes, EntryId]) -> dict[str, Any]:
     (
         index_id, entry_id, version, tenant, owner, scope, kind, sensitivity, recorded_at,
         superseded_at, tokens, counter, digest, salt, subjects, metadata, reason, text,
@@ -77,28 +80,24 @@ def _original(row: Row, known: Mapping[bytes, EntryId]) -> Original:
     right = len(digest) == DIGEST_BYTES and len(salt) == SALT_BYTES and version >= 1
     if index_id is None or not right:
         raise ValueError("not a row of ours")
-    # It looks at the type of each, and takes half as long as the constructor of a frozen class.
-    return msgspec.convert(
-        {
-            "tenant": tenant,
-            "owner": owner,
-            "entry_id": known.get(entry_id) or UUID(bytes=entry_id),
-            "version": version,
-            "scope": scope,
-            "kind": kind,
-            "sensitivity": sensitivity,
-            "text": text,
-            "salt": salt,
-            "digest": digest.hex(),
-            "tokens": tokens,
-            "token_counter": counter,
-            "subjects": _SUBJECTS(subjects),
-            "metadata": _METADATA(metadata),
-            "reason": reason,
-            "recorded_at": _EPOCH + recorded_at * _MICROSECOND,
-            "superseded_at": (
-                None if superseded_at == NEVER else _EPOCH + superseded_at * _MICROSECOND
-            ),
-        },
-        Original,
-    )
+    return {
+        "tenant": tenant,
+        "owner": owner,
+        "entry_id": known.get(entry_id) or UUID(bytes=entry_id),
+        "version": version,
+        "scope": scope,
+        "kind": kind,
+        "sensitivity": sensitivity,
+        "text": text,
+        "salt": salt,
+        "digest": digest.hex(),
+        "tokens": tokens,
+        "token_counter": counter,
+        "subjects": _SUBJECTS(subjects),
+        "metadata": _METADATA(metadata),
+        "reason": reason,
+        "recorded_at": _EPOCH + recorded_at * _MICROSECOND,
+        "superseded_at": (
+            None if superseded_at == NEVER else _EPOCH + superseded_at * _MICROSECOND
+        ),
+    }
