@@ -2,6 +2,8 @@
 
 ``REMEMBRANCER_TEST_QDRANT_URL`` (and ``..._API_KEY``, ``..._GRPC_PORT``) name a server; each
 suite then runs against it by HTTP and by gRPC too, in collections of its own, which it removes.
+``REMEMBRANCER_TEST_QDRANT_TLS_URL`` (and ``..._TLS_GRPC_PORT``, ``..._TLS_CA_FILE``) name one that
+speaks TLS, with the same key.
 """
 
 import os
@@ -21,6 +23,9 @@ from remembrancer.domain.errors import StoreUnavailableError
 URL = os.environ.get("REMEMBRANCER_TEST_QDRANT_URL")
 API_KEY = os.environ.get("REMEMBRANCER_TEST_QDRANT_API_KEY")
 GRPC_PORT = int(os.environ.get("REMEMBRANCER_TEST_QDRANT_GRPC_PORT", "6334"))
+TLS_URL = os.environ.get("REMEMBRANCER_TEST_QDRANT_TLS_URL")
+TLS_GRPC_PORT = int(os.environ.get("REMEMBRANCER_TEST_QDRANT_TLS_GRPC_PORT", "6334"))
+TLS_CA_FILE = os.environ.get("REMEMBRANCER_TEST_QDRANT_TLS_CA_FILE")
 SECRET = bytes(range(32))
 PREFIX = f"remembrancer-test-{os.getpid()}"
 """Of this process's collections on a server."""
@@ -43,11 +48,11 @@ def on_server(*, grpc: bool) -> QdrantOptions:
     )
 
 
-def remove_what_was_left() -> None:
-    """Remove all collections that this process has made on the server."""
-    if URL is None:
+def remove_what_was_left(options: QdrantOptions | None = None) -> None:
+    """Remove all collections that this process has made on the server, or on another one."""
+    if options is None and URL is None:
         return
-    link = QdrantLink(options=on_server(grpc=False), clock=SystemClock())
+    link = QdrantLink(options=options or on_server(grpc=False), clock=SystemClock())
     with link.asking(60) as asking:
         for one in asking.client.get_collections().collections:
             if one.name.startswith(f"{PREFIX}_"):

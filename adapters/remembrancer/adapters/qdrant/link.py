@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _NO_COMPRESSION = 1
 """gRPC's set of the ways to compress that holds none but *identity*."""
+_SENT_AHEAD_BYTES = 2**22
+"""What a server may send before gRPC asks for more: a hundred vectors would need four goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,7 @@ class QdrantLink:
         found: dict[str, Any] = {
             "grpc.enable_http_proxy": 0,
             "grpc.compression_enabled_algorithms_bitset": _NO_COMPRESSION,  # As for HTTP.
+            "grpc.http2.lookahead_bytes": _SENT_AHEAD_BYTES,
         }
         if self._is_tls() and self.options.ca_file is not None:
             found["root_certificates"] = self.options.ca_file.read_bytes()

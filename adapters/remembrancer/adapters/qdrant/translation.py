@@ -4,12 +4,19 @@ The client's exceptions carry the answer's body and the request with its key, so
 a cause: a traceback must not show them.
 """
 
+import ssl
+
 from remembrancer.domain.errors import StoreError, StoreForbiddenError, StoreUnavailableError
 
 NOT_THERE = "it has no such collection"
 _UNAUTHORISED = (401, 403)
 _NOT_FOUND = 404
 _BAD_REQUEST = 400
+_GRPC_DISTRUST = {
+    "CERTIFICATE_VERIFY_FAILED": "certificate verify failed",
+    "Hostname Verification Check failed": "hostname mismatch",
+}
+"""What gRPC's words hold where a certificate was refused, which has no status of its own."""
 
 
 def translated(error: Exception, *, store: str) -> StoreError | None:
@@ -44,6 +51,8 @@ def _of_http(error: Exception, name: str, store: str) -> StoreError:
     if status is not None:
         return StoreUnavailableError(store=store, problem=f"answered with status {status}")
     inner = getattr(error, "source", None)
+    if (why := _distrust(inner)) is not None:
+        return _untrusted(store, why)
     what = name if inner is None else type(inner).__name__
     return StoreUnavailableError(store=store, problem=f"no answer ({what})")
 
@@ -55,7 +64,27 @@ def _of_grpc(error: Exception, store: str) -> StoreError:
         return StoreForbiddenError(store=store, problem=f"refuses the API key ({name})")
     if name == "NOT_FOUND":
         return StoreUnavailableError(store=store, problem=NOT_THERE)
+    details = getattr(error, "details", None)
+    words = str(details() if callable(details) else "")
+    for sign, why in _GRPC_DISTRUST.items():
+        if sign in words:
+            return _untrusted(store, why)
     return StoreUnavailableError(store=store, problem=f"no answer ({name})")
+
+
+def _distrust(error: object) -> str | None:
+    """Return why a server's certificate was refused, if that is what went wrong."""
+    while isinstance(error, BaseException):
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return error.verify_message
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _untrusted(store: str, why: str) -> StoreError:
+    return StoreUnavailableError(
+        store=store, problem=f"its certificate isn't trusted ({why}); see to vector_store.ca_file"
+    )
 
 
 def _of_local(error: Exception, store: str) -> StoreError | None:
