@@ -96,10 +96,22 @@ def test_the_check_up_looks_at_the_server(shell: Shell) -> None:
 
     assert findings.keys() >= {
         *("server", "row security", "schema", "auditor's role", "pgvector", "clocks"),
-        *("pooler", "connections", "server's log"),
+        *("pooler", "connections", "server's log", "erasures"),
     }
     assert [one for one in findings.values() if not one["ok"] and one["what"] != "vectors"] == []
     assert findings["pooler"]["found"] == "none stands between"
+
+
+def test_the_check_up_tells_of_erasures_that_wait_to_be_cleared(shell: Shell) -> None:
+    entry_id = shell.json("remember", "The invoice service retries.")["entry_id"]
+    shell("erase", entry_id, "--reason", "user_request")
+
+    before = {one["what"]: one for one in json.loads(shell("doctor", "--json").out)}
+    shell("maintain", "clear")
+    after = {one["what"]: one for one in json.loads(shell("doctor", "--json").out)}
+
+    assert "maintain clear" in before["erasures"]["advice"]
+    assert after["erasures"]["advice"] == ""
 
 
 def test_the_check_up_says_what_it_can_without_the_server(

@@ -25,6 +25,7 @@ _MADE = (
     "SELECT relname::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
     " WHERE indrelid = 'vectors'::regclass AND indisvalid AND relname LIKE 'vectors\\_near\\_%'"
 )
+_ERASED = "SELECT count(*), min(erased_at) FROM pending_clearing"
 _NOW = "SELECT clock_timestamp()"
 _ROOM = "SELECT current_setting('max_connections')::integer"
 _LOGGING = """
@@ -66,6 +67,7 @@ def check_up(database: Database, *, now: Callable[[], datetime]) -> list[Checked
             _reader(database),
             _vector(connection),
             *_approximate(connection),
+            _erased(connection),
             _clocks(connection, now),
             _pooler(database, connection, backend),
             _room(database, connection),
@@ -112,6 +114,19 @@ def _approximate(connection: Connection) -> list[Checked]:
             advice="" if fits else "`remembrancer maintain vectors`, as the owner, makes it anew",
         )
     ]
+
+
+def _erased(connection: Connection) -> Checked:
+    """Say whether somebody still has to see to what was erased (adr/0027)."""
+    waiting, since = _row(connection, _ERASED)
+    if not waiting:
+        return Checked("erasures", ok=True, found="nothing of any is left in the server's tables")
+    return Checked(
+        "erasures",
+        ok=True,
+        found=f"dead rows of {waiting} lie in the server's files, the oldest of {since:%Y-%m-%d}",
+        advice="`remembrancer maintain clear`, as the owner, writes the tables anew without them",
+    )
 
 
 def _clocks(connection: Connection, now: Callable[[], datetime]) -> Checked:
