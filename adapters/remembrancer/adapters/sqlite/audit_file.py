@@ -33,7 +33,7 @@ _SHM_LOCKS: Final = (120, 9)
 """First byte and number of bytes of a ``-shm`` that SQLite locks while a file is open."""
 _FLOCK: Final = "hhqqi4x"
 """Linux's ``struct flock`` on 64 bits."""
-_CACHE_KIB: Final = 8 * 1024
+_CACHE_KIB: Final = 16 * 1024
 """What is read all over the file is read once, whatever is kept of it; the system keeps the file as
 well, and little memory stays in the processor's own."""
 _SETTINGS: Final = {

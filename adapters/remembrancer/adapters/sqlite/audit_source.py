@@ -55,10 +55,11 @@ _ORIGINALS: Final = (
     " LEFT JOIN owned_scope ON owned_scope.number = original.owned_scope"
     " WHERE original.index_id IS NOT NULL"
 )
+# What is looked up comes first, and isn't sorted: with IN it would be.
 _TEXTS: Final = (
-    "SELECT entry_id, version, scope, kind, sensitivity, digest, metadata, text FROM original"
-    " JOIN owned_scope ON owned_scope.number = original.owned_scope"
-    " WHERE index_id IN (SELECT value FROM carray(?))"
+    "SELECT entry_id, version, scope, kind, sensitivity, digest, metadata, text"
+    " FROM carray(?) AS wanted CROSS JOIN original ON original.index_id = wanted.value"
+    " CROSS JOIN owned_scope ON owned_scope.number = original.owned_scope"
 )
 _KEPT: Final = "SELECT index_id FROM original WHERE index_id IN (SELECT value FROM carray(?))"
 _RECEIPTS: Final = (
@@ -80,12 +81,10 @@ _VECTORS: Final = (
 _SESSIONS: Final = (
     "SELECT selection_id, tenant, owner, session FROM session_key WHERE selection_id IS NOT NULL"
 )
-_KEYS: Final = (
-    "SELECT selection_id, key FROM session_key WHERE selection_id IN (SELECT value FROM carray(?))"
-)
 _ITEMS: Final = (
-    "SELECT selection_id, number, items FROM session_items"
-    " WHERE selection_id IN (SELECT value FROM carray(?))"
+    "SELECT wanted.value, key, session_items.number, items FROM carray(?) AS wanted"
+    " LEFT JOIN session_key ON session_key.selection_id = wanted.value"
+    " LEFT JOIN session_items ON session_items.selection_id = wanted.value"
 )
 
 _ROWS_AT_ONCE: Final = 128
@@ -231,8 +230,11 @@ class SqliteAuditSource(AuditSource):
         if not wanted:
             return {}  # carray takes no empty array.
         selections = (apsw.carray(tuple({selection_id for selection_id, _ in wanted})),)
-        keys: dict[bytes, bytes] = dict(self._rows(_KEYS, selections))
-        items = {row[:2]: row[2] for row in self._rows(_ITEMS, selections)}
+        keys: dict[bytes, bytes | None] = {}
+        items: dict[tuple[bytes, int], bytes] = {}
+        for selection_id, key, number, given in self._rows(_ITEMS, selections):
+            keys[selection_id] = key
+            items[selection_id, number] = given
         return {one: (keys.get(one[0]), items.get(one)) for one in wanted}
 
     @override

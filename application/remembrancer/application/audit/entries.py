@@ -99,8 +99,9 @@ class EntryRules:
     def finish(self) -> None:
         """The stream has ended."""
         if not self._erased and self._version:
-            self._facts.originals.expect(f"{self._latest}\x1fNone")
-            self._facts.places.expect(self._at_place(self._entry))
+            facts, place = self._facts, self._place
+            facts.originals.expect(f"{self._latest}\x1fNone")
+            facts.places.expect(f"{self._entry}\x1f{place.tenant}\x1f{place.owner}")
 
     def _take_version(self, state: State) -> None:
         self._version += 1
@@ -132,7 +133,8 @@ class EntryRules:
         facts = self._facts
         self._originals.append(facts.originals.expect(f"{self._latest}\x1f{at}"))
         key = version_key(bytes.fromhex(self._entry), self._version).hex()
-        self._places.append(facts.places.expect(self._at_place(key)))
+        place = self._place
+        self._places.append(facts.places.expect(f"{key}\x1f{place.tenant}\x1f{place.owner}"))
 
     def _erase(self) -> None:
         self._erased = True
@@ -142,9 +144,6 @@ class EntryRules:
         for number in self._places or ():
             facts.places.withdraw(number)
         facts.erased.expect(f"{self._entry}\x1f{self._place.tenant}")
-
-    def _at_place(self, key: str) -> str:
-        return f"{key}\x1f{self._place.tenant}\x1f{self._place.owner}"
 
     def _check_reason(self, state: State) -> None:
         if reason_code(state.reason) != state.reason:

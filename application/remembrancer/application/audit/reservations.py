@@ -37,7 +37,7 @@ BECAME_UNKNOWN: Final = ReservationLedger.ReservationBecameUnknown.TOPIC
 RECONCILIATION: Final = ReservationLedger.ReservationReconciled.TOPIC
 
 _INDEXING, _QUERY = ReservationKind.INDEXING.value, ReservationKind.QUERY.value
-_PENDING = ReservationState.PENDING.value
+_PENDING, _SETTLED = ReservationState.PENDING.value, ReservationState.SETTLED.value
 _REASONS = frozenset(reason.value for reason in UnknownReason)
 _SECOND_US = 1_000_000
 _EXPIRED = UnknownReason.EXPIRED.value
@@ -221,9 +221,7 @@ class LedgerRules:
         who = f"{self._who}\x1f{reservation}"
         outcomes = self._facts.outcomes
         outcomes.find(f"{who}\x1f{_PENDING}\x1f{reserved}\x1fNone")
-        outcomes.expect(
-            f"{who}\x1f{ReservationState.SETTLED.value}\x1f{charged}\x1f{state.usage_tokens}"
-        )
+        outcomes.expect(f"{who}\x1f{_SETTLED}\x1f{charged}\x1f{state.usage_tokens}")
 
     def _give_up(self, state: State) -> None:
         place, at = self._place, state.timestamp
