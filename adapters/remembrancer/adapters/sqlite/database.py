@@ -8,7 +8,7 @@ connections is told in :mod:`remembrancer.adapters.sqlite.forking`.
 import os
 import threading
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Self
 from weakref import WeakSet
@@ -19,7 +19,7 @@ from remembrancer.adapters.sqlite import forking
 from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
 from remembrancer.adapters.sqlite.heads import Heads
 from remembrancer.adapters.sqlite.scrubbing import scrub
-from remembrancer.adapters.sqlite.thread_state import Joined, JoinedWrite, ThreadState
+from remembrancer.adapters.sqlite.thread_state import JoinedWrite, ThreadState
 from remembrancer.adapters.sqlite.thread_transaction import ReadTransaction, WriteTransaction
 from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.domain.errors import (
@@ -95,7 +95,7 @@ class Database:
     def in_transaction(self) -> bool:
         """Whether this thread is inside :meth:`write` or :meth:`read`."""
         mine = self._local_state()
-        return mine is not None and mine.depth > 0
+        return mine is not None and mine.inside
 
     @property
     def heads(self) -> Heads:
@@ -160,7 +160,9 @@ class Database:
     def read(self) -> AbstractContextManager[apsw.Connection]:
         """Begin a snapshot, or join the snapshot or write transaction that this thread has."""
         mine = self._mine()
-        return Joined(mine) if mine.depth else ReadTransaction(mine, store=self._name)
+        if mine.inside:
+            return nullcontext(mine.connection)
+        return ReadTransaction(mine, store=self._name)
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call back once this thread's open write transaction has been committed, if it is.
@@ -203,7 +205,7 @@ class Database:
             False while a snapshot (of this thread too) or another writer is in the way.
         """
         mine = self._mine()
-        if mine.depth or self._read_only:
+        if mine.inside or self._read_only:
             return False
         if not self._writer.acquire(timeout=SCRUB_WAIT_MS / 1000):
             return False
@@ -259,7 +261,7 @@ class Database:
         inherited = list(self._threads)
         self._begin_anew()
         self._poisoned = not forking.let_go(
-            [(thread.connection, thread.depth > 0) for thread in inherited]
+            [(thread.connection, thread.inside) for thread in inherited]
         )
 
     # -- Inside ------------------------------------------------------------
@@ -279,15 +281,15 @@ class Database:
         return getattr(self._local, "thread", None)
 
     def _mine(self) -> ThreadState:
+        # A dozen times in each write, so with as few steps as can be.
         if self._pid != os.getpid():
             self.leave_parents_connections()
         if self._closed:
             raise StoreClosedError
-        # A dozen times in each write: looked up here rather than by a call.
         mine: ThreadState | None = getattr(self._local, "thread", None)
         if mine is None:
             return self._opened()
-        if mine.immutable and not mine.depth and exists(wal_path(self.path)):
+        if mine.immutable and not mine.inside and exists(wal_path(self.path)):
             mine.connection.close()  # Somebody writes to what looked like read-only media.
             return self._opened()
         return mine
@@ -311,7 +313,7 @@ class Database:
             return thread
 
     def _write(self, mine: ThreadState) -> WriteTransaction:
-        if mine.depth:
+        if mine.inside:
             raise RuntimeError("a write transaction can't begin inside a snapshot")
         if self._read_only:
             raise StoreReadOnlyError(store=self._name)

@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 import apsw
-from typing_extensions import override
 
 from remembrancer.adapters.sqlite.heads import Heads
 
@@ -20,11 +19,11 @@ class ThreadState:
         "__weakref__",
         "calls",
         "connection",
-        "depth",
         "doom",
         "gate",
         "heads",
         "immutable",
+        "inside",
         "number",
         "writing",
     )
@@ -32,7 +31,8 @@ class ThreadState:
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self.immutable = bool(connection.open_flags & apsw.SQLITE_OPEN_URI)
-        self.depth = 0
+        self.inside = False
+        """Whether a transaction is open."""
         self.number = 0
         """Of the transaction, counted up with each."""
         self.writing = False
@@ -50,8 +50,11 @@ class ThreadState:
             raise self.doom
 
 
-class Joined:
-    """A block inside the thread's transaction.  Some ten of them make up a write."""
+class JoinedWrite:
+    """A block inside the thread's write transaction: if it raises, it dooms the whole.
+
+    Some five of them make up a write.
+    """
 
     __slots__ = ("_mine", "_number")
 
@@ -60,7 +63,6 @@ class Joined:
         self._number = mine.number
 
     def __enter__(self) -> apsw.Connection:
-        self._mine.depth += 1
         return self._mine.connection
 
     def __exit__(
@@ -70,24 +72,6 @@ class Joined:
         traceback: TracebackType | None,
     ) -> None:
         # What was left in the middle, as a generator is, may end when its transaction is over.
-        if self._mine.number == self._number:
-            self._mine.depth -= 1
-
-
-class JoinedWrite(Joined):
-    """One that writes: if it raises, it dooms the whole."""
-
-    __slots__ = ()
-
-    @override
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
         mine = self._mine
-        if mine.number == self._number:
-            mine.depth -= 1
-            if error is not None and mine.doom is None:
-                mine.doom = error
+        if error is not None and mine.doom is None and mine.number == self._number:
+            mine.doom = error

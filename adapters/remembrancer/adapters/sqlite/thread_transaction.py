@@ -37,7 +37,7 @@ class ReadTransaction:
         except BaseException:
             mine.gate.release()
             raise
-        mine.depth = 1
+        mine.inside = True
         return mine.connection
 
     def __exit__(
@@ -47,7 +47,7 @@ class ReadTransaction:
         traceback: TracebackType | None,
     ) -> None:
         mine = self._mine
-        mine.depth = 0
+        mine.inside = False
         mine.number += 1
         try:
             if mine.connection.in_transaction:
@@ -86,7 +86,7 @@ class WriteTransaction:
             mine.gate.release()
             self._writer.release()
             raise
-        mine.depth, mine.writing = 1, True
+        mine.inside = mine.writing = True
         return mine.connection
 
     def __exit__(
@@ -101,7 +101,8 @@ class WriteTransaction:
             with translating(store=self._store):
                 self._end(mine, commit=error is None)
         finally:
-            mine.depth, mine.writing, mine.doom, mine.calls = 0, False, None, []
+            mine.inside = mine.writing = False
+            mine.doom, mine.calls = None, []
             mine.number += 1
             mine.gate.release()
             self._writer.release()
