@@ -4,10 +4,12 @@ import importlib.metadata
 import os
 from dataclasses import dataclass
 
+from remembrancer.adapters.clock.clock import SystemClock
 from remembrancer.application.ports import IndexState, VectorIndex
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import Settings, StoreSettings
 from remembrancer.composition.settings_postgres import LOGINS, optional_connection_string
+from remembrancer.composition.vector_places import QDRANT, require_answer
 from remembrancer.domain.errors import SettingsError, StoreError
 
 APPROXIMATE = "approximate index"
@@ -79,6 +81,7 @@ def _counted(memory: Remembrancer, settings: Settings) -> list[Finding]:
             _vectors(memory),
             _spaces(memory),
             *_carried(memory),
+            *_elsewhere(memory, settings),
             *_dimensions(memory, settings),
         ]
     except SettingsError as error:
@@ -172,6 +175,20 @@ def _carried(memory: Remembrancer) -> list[Finding]:
             advice="`remembrancer project` carries them over" if stands.behind or waiting else "",
         )
     ]
+
+
+def _elsewhere(memory: Remembrancer, settings: Settings) -> list[Finding]:
+    """Say whether Qdrant answers where the next index goes there; of those there others tell."""
+    places = settings.vector_store
+    if places.backend != QDRANT or places.url is None:
+        return []
+    if any(one.follows for one in memory.status().indexes):
+        return []
+    try:
+        require_answer(places, clock=SystemClock())
+    except (SettingsError, StoreError) as error:
+        return [Finding(what="qdrant", ok=False, found="can't be used", advice=str(error))]
+    return [Finding(what="qdrant", ok=True, found="answers; no vectors are there yet")]
 
 
 def _dimensions(memory: Remembrancer, settings: Settings) -> list[Finding]:

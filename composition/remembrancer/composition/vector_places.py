@@ -56,6 +56,23 @@ def placed_indexes(
         link.close()
 
 
+def require_answer(settings: VectorStoreSettings, *, clock: Clock) -> None:
+    """Ask a server of Qdrant's for the little that any can answer.
+
+    Raises:
+        StoreError: it doesn't, in time or at all, or refuses the key.
+        SettingsError: what it is to be reached with can't be read.
+    """
+    from remembrancer.adapters.qdrant.link import QdrantLink  # noqa: PLC0415  # as above
+
+    link = QdrantLink(options=_options(settings), clock=clock)
+    try:
+        with link.asking(settings.timeout_s) as asking:
+            asking.client.get_collections()
+    finally:
+        link.close()
+
+
 def _options(settings: VectorStoreSettings) -> "QdrantOptions":
     from remembrancer.adapters.qdrant.options import QdrantOptions  # noqa: PLC0415  # as above
 
