@@ -10,9 +10,25 @@ from remembrancer.domain.sensitivity import Sensitivity
 from remembrancer.domain.vector import Vector
 
 
+class Document(Protocol):
+    """A text to embed, and the labels that decide whether and at whose cost it may leave.
+
+    New entries and originals are such as they stand.
+    """
+
+    @property
+    def tenant(self) -> str: ...  # noqa: D102  # said above
+    @property
+    def owner(self) -> str: ...  # noqa: D102  # said above
+    @property
+    def sensitivity(self) -> Sensitivity: ...  # noqa: D102  # said above
+    @property
+    def text(self) -> str: ...  # noqa: D102  # said above
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentText:
-    """A text to embed, and the labels that decide whether and at whose cost it may leave."""
+    """A document under another sensitivity than its own."""
 
     tenant: str
     owner: str
@@ -44,7 +60,7 @@ class RemoteDocuments(Protocol):
         """The space of what it buys."""
         ...
 
-    def embedded(self, documents: Sequence[DocumentText]) -> Embedded:
+    def embedded(self, documents: Sequence[Document]) -> Embedded:
         """Return a vector for each document; None where it may not leave or wasn't answered."""
         ...
 
@@ -73,9 +89,7 @@ class DocumentVectors:
         """Say whether an in-process model makes vectors of ``space``."""
         return self._embedders.of(space) is not None
 
-    def embedded(
-        self, documents: Sequence[DocumentText], space: EmbeddingTuple | None
-    ) -> Embedded:
+    def embedded(self, documents: Sequence[Document], space: EmbeddingTuple | None) -> Embedded:
         """Return a vector in ``space`` for each document; None where there is none to be had.
 
         Called outside transactions: a provider may be asked.

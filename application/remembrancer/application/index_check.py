@@ -6,7 +6,7 @@ compared with where they came from; and some of them must find themselves first.
 
 from collections.abc import Sequence
 
-from remembrancer.application.document_vectors import DocumentText, DocumentVectors
+from remembrancer.application.document_vectors import DocumentVectors
 from remembrancer.application.entry_index import OWNER, SCOPE, TENANT, index_id
 from remembrancer.application.entry_versions import written
 from remembrancer.application.ports import (
@@ -102,13 +102,7 @@ class IndexCheck:
         """Make vectors afresh, where that costs nothing."""
         if not versions or not self._vectors.can_embed_here(index.embedding_tuple):
             return [None] * len(versions)
-        documents = [
-            DocumentText(
-                tenant=one.tenant, owner=one.owner, sensitivity=one.sensitivity, text=one.text
-            )
-            for one in versions
-        ]
-        return self._vectors.embedded(documents, index.embedding_tuple).vectors
+        return self._vectors.embedded(versions, index.embedding_tuple).vectors
 
 
 def _neighbourless(store: VectorStore, samples: Sequence[Original]) -> str | None:

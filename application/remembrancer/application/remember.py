@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from remembrancer.application.document_vectors import DocumentText, DocumentVectors
+from remembrancer.application.document_vectors import DocumentVectors
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.ports import (
     Clock,
@@ -73,17 +73,8 @@ class EntryWriter:
         asked = True
         for start in range(0, len(entries), EMBEDDED_AT_ONCE):
             some = entries[start : start + EMBEDDED_AT_ONCE]
-            documents = [
-                DocumentText(
-                    tenant=one.tenant,
-                    owner=one.owner,
-                    sensitivity=one.sensitivity,
-                    text=one.text,
-                )
-                for one in some
-            ]
             # Vectors first: the model remembers the words' tokens, and counting them is cheap.
-            found = self._vectors.embedded(documents, space if asked else None)
+            found = self._vectors.embedded(some, space if asked else None)
             vectors += found.vectors
             # A provider that is away, or a budget used up, isn't tried with each batch again.
             asked = asked and not found.nobody_answered

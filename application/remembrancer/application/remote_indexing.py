@@ -11,7 +11,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from remembrancer.application.blocking import run_blocking
-from remembrancer.application.document_vectors import DocumentText, Embedded
+from remembrancer.application.document_vectors import Document, Embedded
 from remembrancer.application.paid_request import Order, Paid, PaidRequest
 from remembrancer.application.ports import Clock
 from remembrancer.application.ports.admission_source import AdmissionSource
@@ -59,7 +59,7 @@ class RemoteIndexing:
         """The space of what is bought."""
         return self._configuration.embedding_tuple
 
-    def embedded(self, documents: Sequence[DocumentText]) -> Embedded:
+    def embedded(self, documents: Sequence[Document]) -> Embedded:
         """Return a vector for each document; None where it may not leave or wasn't answered.
 
         A refused reservation ends the owner's requests: its others would be refused too.  Two
@@ -97,7 +97,7 @@ class RemoteIndexing:
                 obstacle = paid.reason if silent == SILENT_MAX else None
         return replace(found, unanswered=unanswered)
 
-    def _requests(self, documents: Sequence[DocumentText]) -> Iterator[list[int]]:
+    def _requests(self, documents: Sequence[Document]) -> Iterator[list[int]]:
         """Group what may leave into requests of one owner each, within the bounds."""
         by_owner: dict[tuple[str, str], list[int]] = {}
         for place, one in enumerate(documents):
@@ -116,7 +116,7 @@ class RemoteIndexing:
             if request:
                 yield request
 
-    def _may_leave(self, document: DocumentText) -> bool:
+    def _may_leave(self, document: Document) -> bool:
         if len(document.text.encode()) > GUARDED_BYTES_MAX:
             return False
         verdict = guarded(
@@ -127,7 +127,7 @@ class RemoteIndexing:
         )
         return verdict.may_leave
 
-    def _buy(self, documents: Sequence[DocumentText], places: list[int]) -> Paid:
+    def _buy(self, documents: Sequence[Document], places: list[int]) -> Paid:
         texts = tuple(documents[place].text for place in places)
         order = Order(
             tenant=documents[places[0]].tenant,
