@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FIRST_LIMIT_MAX = 4_096
 """Most points of a question's first request; more are asked for where so many are there."""
 GROWTH = 4
+FLOAT32_STEP = 2.0**-24
+"""The most that rounding to float32 changes a number, relative to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,18 @@ class Searched:
     is_exact: bool
     """Whether every answer is from a comparison with all."""
     error: float
-    """The most that Qdrant's scores can be away from the true ones."""
+    """See :func:`greatest_error`."""
+
+
+def greatest_error(dimensions: int) -> float:
+    """Return the most that Qdrant's score of two directions can be away from their true cosine.
+
+    The sizes of their products add up to 1 at most.  So two roundings of each number change the
+    sum by 2 steps of 2**-24; nine decimals over HTTP by fewer than 5 more in up to 65,536
+    dimensions; and adding D products in float32, in any order, by D.  The hundredth is for steps
+    upon steps, the rest for numbers below float32's smallest.
+    """
+    return 1.01 * (dimensions + 8) * FLOAT32_STEP + 1e-12
 
 
 class Search:

@@ -40,7 +40,6 @@ IDS_AT_ONCE = 1_000
 REQUEST_NUMBERS_MAX = 300_000
 """Numbers of vectors in one request: some 10 MB of JSON, where a server takes 32 by default."""
 POINTS_AT_ONCE = 1_000
-FLOAT32_STEP = 2.0**-24
 
 Opened = Callable[[Asking], None]
 """Looks at the collection before it is first used; raises if it isn't what it should be."""
@@ -62,8 +61,6 @@ class QdrantVectorStore(VectorStore):
         self._dimensions = dimensions
         self._marks = marks
         self._opened = opened
-        # Of either direction each number is rounded once, and their products' sum at each step.
-        self._error = 1.01 * (dimensions + 8) * FLOAT32_STEP + 1e-12
 
     # -- Writing -----------------------------------------------------------
 
@@ -203,14 +200,14 @@ class QdrantVectorStore(VectorStore):
 
     def _searched(self, asking: Asking) -> "Searched":
         """Return what a search asks of this collection."""
-        from remembrancer.adapters.qdrant.search import Searched  # noqa: PLC0415  # imports numpy
+        from remembrancer.adapters.qdrant import search  # noqa: PLC0415  # imports numpy
 
-        return Searched(
+        return search.Searched(
             nearest=partial(asking.requests.nearest, self._collection),
             retrieved=partial(self._retrieved_by, asking, with_numbers=True),
             params=self._search_params,
             is_exact=self._link.is_local or self._link.options.exact,
-            error=self._error,
+            error=search.greatest_error(self._dimensions),
         )
 
     def _search_params(self, limit: int) -> dict[str, Any]:
