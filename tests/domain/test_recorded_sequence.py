@@ -9,7 +9,6 @@ class Squares(RecordedSequence[int]):
     """Counts how often it was taken apart."""
 
     def __init__(self, count: int) -> None:
-        super().__init__()
         self._count = count
         self.times_made = 0
 

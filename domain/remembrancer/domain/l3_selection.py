@@ -310,10 +310,7 @@ class L3Selection(Aggregate):
 
 
 class _RecordedEntries(RecordedSequence[SelectedEntry]):
-    __slots__ = ("_ids", "_states")
-
     def __init__(self, ids: Sequence[EntryId], states: Sequence[SelectedState]) -> None:
-        super().__init__()
         self._ids = ids
         self._states = states
 
@@ -322,10 +319,7 @@ class _RecordedEntries(RecordedSequence[SelectedEntry]):
 
 
 class _RecordedLeftOut(RecordedSequence[LeftOut]):
-    __slots__ = ("_runs",)
-
     def __init__(self, runs: Sequence[Sequence[str]]) -> None:
-        super().__init__()
         self._runs = runs
 
     def __len__(self) -> int:

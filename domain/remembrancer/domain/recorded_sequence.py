@@ -14,10 +14,7 @@ _Item = TypeVar("_Item")
 class RecordedSequence(Sequence[_Item]):
     """As good as the tuple that it makes: equal to it, hashed and shown as it."""
 
-    __slots__ = ("_made",)
-
-    def __init__(self) -> None:
-        self._made: tuple[_Item, ...] | None = None
+    _made: tuple[_Item, ...] | None = None
 
     @abstractmethod
     def _make(self) -> tuple[_Item, ...]:
