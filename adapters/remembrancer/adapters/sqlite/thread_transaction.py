@@ -12,7 +12,7 @@ from types import TracebackType
 import apsw
 
 from remembrancer.adapters.sqlite.thread_state import ThreadState
-from remembrancer.adapters.sqlite.translation import raise_translated, translating
+from remembrancer.adapters.sqlite.translation import raise_translated
 from remembrancer.domain.errors import StoreUnavailableError
 
 BEGIN_RETRY_S = 0.001
@@ -32,10 +32,10 @@ class ReadTransaction:
         mine = self._mine
         mine.gate.acquire()
         try:
-            with translating(store=self._store):
-                mine.connection.execute("BEGIN")
-        except BaseException:
+            mine.connection.execute("BEGIN")
+        except BaseException as error:
             mine.gate.release()
+            raise_translated(error, store=self._store)
             raise
         mine.inside = True
         return mine.connection
@@ -51,8 +51,10 @@ class ReadTransaction:
         mine.number += 1
         try:
             if mine.connection.in_transaction:
-                with translating(store=self._store):
-                    mine.connection.execute("COMMIT")
+                mine.connection.execute("COMMIT")
+        except BaseException as failure:
+            raise_translated(failure, store=self._store)
+            raise
         finally:
             mine.gate.release()
         if error is not None:
@@ -79,12 +81,12 @@ class WriteTransaction:
             raise StoreUnavailableError(store=self._store, problem="another writer holds it")
         mine.gate.acquire()
         try:
-            with translating(store=self._store):
-                self._begin(mine.connection)
-                mine.heads.begin(mine.connection.data_version())
-        except BaseException:
+            self._begin(mine.connection)
+            mine.heads.begin(mine.connection.data_version())
+        except BaseException as error:
             mine.gate.release()
             self._writer.release()
+            raise_translated(error, store=self._store)
             raise
         mine.inside = mine.writing = True
         return mine.connection
@@ -98,8 +100,10 @@ class WriteTransaction:
         mine = self._mine
         calls = mine.calls
         try:
-            with translating(store=self._store):
-                self._end(mine, commit=error is None)
+            self._end(mine, commit=error is None)
+        except BaseException as failure:
+            raise_translated(failure, store=self._store)
+            raise
         finally:
             mine.inside = mine.writing = False
             mine.doom, mine.calls = None, []
