@@ -1,6 +1,7 @@
 """The auditor's own fold of the log against the domain's: what it can decide is sound."""
 
 import json
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from uuid import UUID
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.application.recorded_log import Lives
 
 from remembrancer.adapters.eventlog.audit_reader import FastStateReader
+from remembrancer.application.audit.finding import Findings, Place
 from remembrancer.application.audit.invariants import INVARIANTS, OF_SEALS
 from remembrancer.application.audit.natural_key import (
     dashed,
@@ -18,7 +20,8 @@ from remembrancer.application.audit.natural_key import (
     stream_key,
     version_key,
 )
-from remembrancer.application.audit.reading import StateReader
+from remembrancer.application.audit.permitted import check_ranks
+from remembrancer.application.audit.reading import StateReader, utc_time
 from remembrancer.application.audit.records import audit_records
 from remembrancer.application.ports.audit_source import RawEvent
 from remembrancer.domain.cache_context import CacheContext
@@ -88,6 +91,82 @@ def test_both_readers_refuse_the_same(place: int, byte: int, seed: int) -> None:
     exact, fast = StateReader().read(topic, altered), FastStateReader().read(topic, altered)
 
     assert exact[1] == fast[1]
+
+
+numbers = st.sampled_from([0.0, -0.5, 1e-5, 1e-4, 0.25, 9.5, 1e16]) | st.floats(
+    allow_nan=False, allow_infinity=False
+)
+ranks = st.none() | st.integers(-1, 3)
+
+
+@given(
+    entries=st.lists(
+        st.fixed_dictionaries(
+            {
+                "digest": st.just("d"),
+                "entry_id": st.just("e"),
+                "version": st.just(1),
+                "dense_rank": ranks,
+                "dense_score": st.none() | numbers,
+                "score": numbers,
+                "sparse_rank": ranks,
+                "sparse_score": st.none() | numbers,
+            }
+        ),
+        max_size=3,
+    ),
+    space=st.sampled_from([None, {"model": "m"}]),
+)
+def test_both_readers_judge_a_selections_numbers_alike(
+    entries: list[dict[str, object]], space: dict[str, object] | None
+) -> None:
+    """Also where the fast one has proved already what is asked of them."""
+    topic = L3Selection.L3EntriesSelected.TOPIC
+    usual = json.loads(next(row[4] for row in _lived(0) if row[3] == topic))
+    spelt = canonical_json({**usual, "entries": entries, "embedding_tuple": space})
+
+    said = []
+    for reader in (StateReader(), FastStateReader()):
+        state, problem = reader.read(topic, spelt)
+        findings = Findings()
+        check_ranks(state, Place(findings))
+        said.append((problem, _fields(state), findings.kept))
+
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        "2030-01-31T12:00:00+00:00",
+        "2030-01-31T12:00:00.000001+00:00",
+        "2030-01-31T14:00:00+02:00",
+    ],
+)
+def test_a_time_is_read_as_utc(spelt: str) -> None:
+    at = utc_time(spelt)
+
+    assert at.tzinfo is UTC
+    assert at.replace(microsecond=0) == datetime(2030, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        "2030-01-31T12:00:00.000000+00:00",
+        "2030-01-31T12:00:00.100+00:00",
+        "2030-01-31T12:00:00,000001+00:00",
+        "2030-01-31T12:00:00+00:60",
+        "2030-01-31T12:00:00Z",
+        "2030-01-31 12:00:00+00:00",
+        "2030-W05-4T12:00:00+00:00",
+        "20300131T120000.000+00:00",
+        "2030-01-31T12:00:00",
+    ],
+)
+def test_a_time_has_one_spelling(spelt: str) -> None:
+    with pytest.raises(ValueError, match=r"time|isoformat"):
+        utc_time(spelt)
 
 
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20)

@@ -19,7 +19,6 @@ from remembrancer.application.audit.reading import (
     ENTRIES,
     RANKS_ARE_SOUND,
     StateReader,
-    hexadecimal,
     utc_time,
 )
 from remembrancer.domain.stored_format import EVENTS
@@ -28,6 +27,7 @@ _IDENTITY: Final = ("originator_id", "originator_version")
 _TIMESTAMP: Final = "timestamp"
 _SPACE: Final = "embedding_tuple"
 _TYPE_MARK: Final = b'"_type_"'
+_ID_DIGITS: Final = 32
 _ALIKE_FROM, _ALIKE_TO = 1e-4, 1e16
 """Between these msgspec spells floats as Python does."""
 
@@ -83,7 +83,10 @@ class FastStateReader(StateReader):
                 return super().read(topic, data)
             state.timestamp = utc_time(state.timestamp._data_)
             if id_name:
-                setattr(state, id_name, hexadecimal(getattr(state, id_name)._data_))
+                text = getattr(state, id_name)._data_
+                if len(text) != _ID_DIGITS or bytes.fromhex(text).hex() != text:
+                    return super().read(topic, data)
+                setattr(state, id_name, text)
             if time_name:
                 value = getattr(state, time_name)
                 if value is not None:
