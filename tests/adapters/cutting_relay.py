@@ -1,4 +1,4 @@
-"""A TCP relay before a server that loses a COMMIT, or the answer to one, when told to."""
+"""A TCP relay before a server that loses what is sent, or the answer to a COMMIT, when told to."""
 
 import socket
 import threading
@@ -32,6 +32,8 @@ class CuttingRelay:
         self.next_cut: Cut | None = None
         self.stays_cut = False
         """Whether nobody gets through any more once it has cut."""
+        self.cut_after: int | None = None
+        """How many times more a client is heard before it loses its connection, once."""
         self.heard = ""
         """Who has said something, in order: ``c`` for the client, ``s`` for the server."""
         self._has_cut = False
@@ -63,6 +65,8 @@ class CuttingRelay:
         with suppress(OSError):
             while data := client.recv(_CHUNK):
                 self.heard += "c"
+                if self._counts_out():
+                    break
                 if b"COMMIT\0" in data and self.next_cut in {Cut.COMMIT, Cut.SILENCE}:
                     silent, self.next_cut, self._has_cut = self.next_cut is Cut.SILENCE, None, True
                     break
@@ -70,6 +74,15 @@ class CuttingRelay:
         _end(client)
         if not silent:
             _end(server)
+
+    def _counts_out(self) -> bool:
+        if self.cut_after is None:
+            return False
+        self.cut_after -= 1
+        if self.cut_after >= 0:
+            return False
+        self.cut_after = None
+        return True
 
     def _to_client(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
