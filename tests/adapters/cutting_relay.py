@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 
-from tests.adapters.server_address import ServerAddress, address_of, through_port
+from tests.adapters.server_address import ServerAddress, address_of, at_once, through_port
 
 _CHUNK = 65536
 
@@ -56,7 +56,7 @@ class CuttingRelay:
                     _end(client)
                     continue
                 server = self._server.connected()
-                self._open += [client, server]
+                self._open += [at_once(client), server]
                 for call in (self._to_server, self._to_client):
                     threading.Thread(target=call, args=[client, server], daemon=True).start()
 

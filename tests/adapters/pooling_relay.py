@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 from psycopg.pq.abc import PGconn
-from tests.adapters.server_address import through_port
+from tests.adapters.server_address import at_once, through_port
 
 _ENCRYPTION = {80877103, 80877104}
 _CHUNK = 65536
@@ -86,7 +86,7 @@ class PoolingRelay:
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
-                self._open.append(client)
+                self._open.append(at_once(client))
                 threading.Thread(target=self._serve, args=[client], daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:

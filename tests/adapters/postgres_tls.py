@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from psycopg.conninfo import make_conninfo
 from tests.adapters.postgres_server import embedded_programs, unprivileged
-from tests.adapters.server_address import ServerAddress
+from tests.adapters.server_address import ServerAddress, at_once
 
 HOST = "localhost"
 _TLS_WANTED = 80877103
@@ -111,7 +111,7 @@ class TlsRelay:
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
-                self._open.append(client)
+                self._open.append(at_once(client))
                 threading.Thread(target=self._serve, args=[client], daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:

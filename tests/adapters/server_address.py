@@ -17,10 +17,16 @@ class ServerAddress:
     def connected(self) -> socket.socket:
         """Open a socket to it."""
         if not self.host.startswith("/"):
-            return socket.create_connection((self.host, self.port))
+            return at_once(socket.create_connection((self.host, self.port)))
         one = socket.socket(socket.AF_UNIX)
         one.connect(f"{self.host}/.s.PGSQL.{self.port}")
         return one
+
+
+def at_once(one: socket.socket) -> socket.socket:
+    """Let a relay's socket send small pieces as they come, not once the last was confirmed."""
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return one
 
 
 def address_of(dsn: str) -> ServerAddress:
