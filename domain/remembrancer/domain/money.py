@@ -51,6 +51,8 @@ def as_utc(at: datetime) -> datetime:
     Raises:
         InvalidInputError: it is naive, so nobody can say when it is.
     """
+    if at.tzinfo is UTC:
+        return at
     if at.tzinfo is None or at.utcoffset() is None:
         raise InvalidInputError(field="at", problem="must be an aware time")
     return at.astimezone(UTC)

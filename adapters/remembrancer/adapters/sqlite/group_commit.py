@@ -10,6 +10,7 @@ There is no thread of its own to start, stop or fork: whoever waits can lead.
 
 import copy
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -34,7 +35,7 @@ _Result = TypeVar("_Result")
 class Batch(Protocol):
     """What the calls of one group gather, to be written together."""
 
-    def begin(self) -> None:
+    def begin(self, connection: apsw.Connection) -> None:
         """Begin with nothing, in a transaction that has just begun."""
         ...
 
@@ -53,7 +54,9 @@ class GroupCommit:
         self._database = database
         self._store = str(database.path)
         self._batch = batch
+        # What follows is only touched by who leads.
         self._spare: ThreadState | None = None
+        self._last_size = 0
         self._mutex = threading.Lock()
         # What follows is only touched under the mutex.
         self._queue: deque[_Work[Any]] = deque()
@@ -76,20 +79,22 @@ class GroupCommit:
         alone = threading.current_thread() is threading.main_thread()
         work = _Work(call, alone=alone)
         try:
-            with self._mutex:
-                self._queue.append(work)
+            leads = self._leads(work, comes=True)
             while not work.done:
-                if self._leads(work):
+                if leads:
                     self._lead(work)
                 else:
                     work.wait()
+                    leads = self._leads(work)
         except BaseException:  # Interrupted: let no one wait for this thread.
             self._hand_over(work)
             raise
         return work.outcome()
 
-    def _leads(self, work: "_Work[Any]") -> bool:
+    def _leads(self, work: "_Work[Any]", *, comes: bool = False) -> bool:
         with self._mutex:
+            if comes:
+                self._queue.append(work)
             if self._leader is None and not work.done:
                 self._leader = work
             return self._leader is work
@@ -111,13 +116,14 @@ class GroupCommit:
             self._take(mine, group)
             with self._connection(mine), self._database.write() as connection:
                 if self._batch:
-                    self._batch.begin()
+                    self._batch.begin(connection)
                 for work in group:  # It grows meanwhile.
                     work.run(connection, store=self._store)
                     if not connection.in_transaction:
                         break  # SQLite has rolled all of it back, and says so at the end.
                     if work is group[-1]:
-                        self._take(mine, group)
+                        self._gather(mine, group)
+                self._last_size = len(group)
                 if self._batch and connection.in_transaction:
                     self._batch.write()
                 committing = connection.in_transaction
@@ -146,6 +152,17 @@ class GroupCommit:
                 group.append(mine)
             while not mine.alone and self._queue and len(group) < GROUP_MAX:
                 group.append(self._queue.popleft())
+
+    def _gather(self, mine: "_Work[Any]", group: "list[_Work[Any]]") -> None:
+        """Take what has come meanwhile, and what is about to come.
+
+        Those of the last group who are awake need the interpreter for some microseconds to come
+        again.  Let them have it once: they would wait for a whole commit, and the disk for them.
+        """
+        self._take(mine, group)
+        if len(group) < self._last_size and not mine.alone:
+            time.sleep(0)
+            self._take(mine, group)
 
     def _failed(self, error: BaseException, *, committing: bool) -> StoreError:
         if committing:

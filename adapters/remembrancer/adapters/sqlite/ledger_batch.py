@@ -7,7 +7,7 @@ that fails, each decision is written by itself, and only those that can't be fai
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from uuid import UUID
 
 import apsw
@@ -24,8 +24,10 @@ from remembrancer.application.ports.ledger_repository import HeldLedger
 from remembrancer.domain.errors import MalformedRecordError, RefusedError
 from remembrancer.domain.ledger_snapshot import ledger_from_snapshot, ledger_snapshot
 from remembrancer.domain.reservation import Reservation
-from remembrancer.domain.reservation_event import LedgerEvent
 from remembrancer.domain.reservation_ledger import ReservationLedger
+
+if TYPE_CHECKING:
+    from remembrancer.domain.reservation_event import LedgerEvent
 
 SNAPSHOT_EVERY = 16
 """Events from one snapshot to the next: about the most that loading reads behind one."""
@@ -75,14 +77,16 @@ class _Known:
     """The ledger's, as the recorder keys it."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Decided:
     """What one decision recorded, not yet written."""
 
-    known: _Known
-    facts: Sequence[LedgerEvent]
-    earlier: "_Earlier"
-    answer: Answer[Any]
+    __slots__ = ("answer", "earlier", "facts", "known")
+
+    def __init__(self, known: _Known, earlier: "_Earlier", answer: Answer[Any]) -> None:
+        self.known = known
+        self.facts = cast("list[LedgerEvent]", [*known.ledger.pending_events])
+        self.earlier = earlier
+        self.answer = answer
 
 
 class LedgerBatch(Batch):
@@ -95,31 +99,31 @@ class LedgerBatch(Batch):
         # A ledger is taken out of here before it decides, and put back after the commit.  So what
         # was rolled back is never met again.
         self._known: dict[_Owner, _Known] = {}
+        # What follows is the open transaction's.
+        self._connection: apsw.Connection
         self._taken = 0
+        """Decisions, failed ones included."""
         self._written: dict[_Owner, _Known] = {}
         self._unwritten: dict[_Owner, _Decided] = {}
 
     @override
-    def begin(self) -> None:
-        self._taken, self._written, self._unwritten = 0, {}, {}
+    def begin(self, connection: apsw.Connection) -> None:
+        self._connection = connection
         self._database.heads.vouch()
         self._database.after_commit(self._keep)
+        self._taken, self._written, self._unwritten = 0, {}, {}
 
     def decide(
-        self,
-        connection: apsw.Connection,
-        tenant: str,
-        owner: str,
-        decision: Callable[[HeldLedger], _Result],
+        self, tenant: str, owner: str, decision: Callable[[HeldLedger], _Result]
     ) -> Answer[_Result]:
         """Take one decision; what it records is written with the next :meth:`write`."""
         self._taken += 1
         key = (tenant, owner)
         if key in self._unwritten:
             self.write()  # This decision must find what that one recorded.
-        known = self._loaded(connection, tenant, owner)
+        known = self._written.pop(key, None) or self._loaded(key)
         ledger = known.ledger
-        earlier = _Earlier(connection, ledger)
+        earlier = _Earlier(self._connection, ledger)
         held = HeldLedger(
             ledger=ledger, now=ledger.not_before(self._clock.now()), find=earlier.find
         )
@@ -129,8 +133,7 @@ class LedgerBatch(Batch):
         except RefusedError as refusal:
             answer.error = refusal
         if ledger.pending_events:
-            facts = cast("list[LedgerEvent]", list(ledger.pending_events))
-            self._unwritten[key] = _Decided(known, facts, earlier, answer)
+            self._unwritten[key] = _Decided(known, earlier, answer)
         else:
             self._written[key] = known
         return answer
@@ -150,7 +153,7 @@ class LedgerBatch(Batch):
             with self._database.attempt():
                 self._write(decided)
         except Exception as error:
-            if not self._database.connection().in_transaction:
+            if not self._connection.in_transaction:
                 raise  # SQLite has rolled back the whole.
             if len(decided) == 1:
                 decided[0].answer.error = error
@@ -161,41 +164,37 @@ class LedgerBatch(Batch):
             self._note(decided)
 
     def _write(self, decided: Sequence[_Decided]) -> None:
-        connection = self._database.connection()
         facts = [(fact, one.earlier.find) for one in decided for fact in one.facts]
         if facts:
             self._log.append([fact for fact, _ in facts])
-            spend_receipts.record_all(connection, facts)
+            spend_receipts.record_all(self._connection, facts)
         for one in decided:
             one.known.ledger.collect_events()
-            self._keep_snapshot(connection, one.known)
+            self._keep_snapshot(one.known)
 
     def _note(self, decided: Sequence[_Decided]) -> None:
         for one in decided:
             ledger = one.known.ledger
             self._written[ledger.tenant, ledger.owner] = one.known
 
-    def _keep_snapshot(self, connection: apsw.Connection, known: _Known) -> None:
+    def _keep_snapshot(self, known: _Known) -> None:
         ledger = known.ledger
         if ledger.version - known.snapshot_version >= SNAPSHOT_EVERY:
             state = ledger_snapshot(ledger)
-            connection.execute(
+            self._connection.execute(
                 _KEEP_SNAPSHOT, (ledger.tenant, ledger.owner, ledger.version, state)
             )
             known.snapshot_version = ledger.version
 
-    def _loaded(self, connection: apsw.Connection, tenant: str, owner: str) -> _Known:
-        known = self._written.pop((tenant, owner), None)
-        if known is not None:
-            return known
-        known = self._known.pop((tenant, owner), None)
+    def _loaded(self, owner: _Owner) -> _Known:
+        known = self._known.pop(owner, None)
         if known is not None:
             head = self._database.heads.find(known.stream)
             if head is not None and head[0] == known.ledger.version:
                 return known
-        snapshot_version: int = connection.execute(_SNAPSHOT_VERSION, (tenant, owner)).get or 0
+        snapshot_version: int = self._connection.execute(_SNAPSHOT_VERSION, owner).get or 0
         if known is None or known.ledger.version < snapshot_version:
-            ledger = _from_snapshot(connection, tenant, owner)
+            ledger = _from_snapshot(self._connection, *owner)
             known = _Known(ledger, ledger.version, stream_key(ledger.id))
         else:
             known.snapshot_version = snapshot_version

@@ -54,7 +54,7 @@ class SqliteLedgerRepository(LedgerRepository):
         if self._pid != os.getpid():
             self._begin_anew()
         batch = self._batch
-        answer = self._group.run(lambda tx: batch.decide(tx, tenant, owner, decision))
+        answer = self._group.run(lambda _: batch.decide(tenant, owner, decision))
         return answer.given()
 
     @override
