@@ -24,6 +24,9 @@ from remembrancer.domain.canonical_json import canonical_json, parse_canonical_j
 UUIDS_REMEMBERED = 1024
 """An entry's id stands in each of its events; making a UUID costs more than finding it."""
 
+SPELT_ALIKE_FROM, SPELT_ALIKE_TO = 1e-4, 1e16
+"""Floats between these msgspec spells as Python does: writing one back is proof enough."""
+
 _TYPE, _DATA = "_type_", "_data_"
 _TYPED_KEYS = 2
 _DIGITS_TO_0 = bytes.maketrans(b"0123456789", b"0000000000")
@@ -33,7 +36,6 @@ _TO_REVIVE = frozenset({dict, list})
 _AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
 _TEXT = frozenset({str})
 _PLAINLY_SPELT = frozenset({str, int, bool, type(None), UUID, datetime})
-_ALIKE_FROM, _ALIKE_TO = 1e-4, 1e16
 
 
 class CanonicalTranscoder(JSONTranscoder):
@@ -167,8 +169,7 @@ def canonical_float(text: str) -> float:
         ValueError: it isn't.
     """
     value = float(text)
-    # Between these msgspec spells as Python does, so that writing it back is proof enough.
-    if not _ALIKE_FROM <= value < _ALIKE_TO and repr(value) != text:
+    if not SPELT_ALIKE_FROM <= value < SPELT_ALIKE_TO and repr(value) != text:
         raise ValueError("not the canonical spelling of a float")
     return value
 

@@ -25,10 +25,12 @@ from typing import (
 
 import msgspec
 
-from remembrancer.adapters.eventlog.codec import CanonicalTranscoder, canonical_float
-
-SPELT_ALIKE_FROM, SPELT_ALIKE_TO = 1e-4, 1e16
-"""Floats between these msgspec spells as Python does."""
+from remembrancer.adapters.eventlog.codec import (
+    SPELT_ALIKE_FROM,
+    SPELT_ALIKE_TO,
+    CanonicalTranscoder,
+    canonical_float,
+)
 
 _FLOAT = Annotated[float, msgspec.Meta(ge=SPELT_ALIKE_FROM, lt=SPELT_ALIKE_TO)]
 _DATA, _TYPE = "_data_", "_type_"
