@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.adapters.qdrant_servers import in_folder, index_of, place_at
@@ -201,9 +202,11 @@ def answering(head: bytes, body: bytes = b"{}") -> Callable[[socket.socket], Non
     return serve
 
 
-@pytest.mark.parametrize("serve", [silent, dripping])
-def test_a_query_ends_with_its_deadline(serve: Callable[[socket.socket], None]) -> None:
-    with listening(serve) as port, place_at(_at(port, timeout_s=1)) as place:
+@pytest.mark.parametrize(("serve", "grpc"), [(silent, False), (dripping, False), (silent, True)])
+def test_a_query_ends_with_its_deadline(
+    serve: Callable[[socket.socket], None], *, grpc: bool
+) -> None:
+    with listening(serve) as port, place_at(_at(port, timeout_s=1, grpc=grpc)) as place:
         place.store(INDEX)._link._opened()
         began = time.monotonic()
 
@@ -380,10 +383,9 @@ def _whole(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def _at(
-    port: int, *, timeout_s: int = 5, api_key: Callable[[], str | None] = lambda: None
-) -> QdrantOptions:
-    return QdrantOptions(url=f"http://127.0.0.1:{port}", timeout_s=timeout_s, api_key=api_key)
+def _at(port: int, **changes: Any) -> QdrantOptions:
+    plain: dict[str, Any] = {"url": f"http://127.0.0.1:{port}", "grpc_port": port, "timeout_s": 5}
+    return QdrantOptions(**plain | changes)
 
 
 def _free_port() -> int:

@@ -190,7 +190,8 @@ class QdrantLink:
             grpc_port=options.grpc_port,
             grpc_options=self._grpc_options(),
             headers=headers,
-            timeout=options.write_timeout_s,
+            # Of gRPC calls that take none of their own, such as a look at a collection.
+            timeout=options.timeout_s,
             check_compatibility=False,  # It sends the key to a further address, in a thread.
             trust_env=False,
             transport=connections,
