@@ -26,9 +26,11 @@ HNSW_DIMENSIONS_MAX = 4_000
 """The most that an HNSW index takes of half-precision numbers."""
 
 _ROWS_MAX = 2**62
+# What comes back is fetched by its place: by its key it was looked for in another index, once
+# among all of the owner's for each, in a table that was never analysed.
 _NEAREST = """
     WITH near AS MATERIALIZED (
-        SELECT one.tenant, one.id, one.extreme,
+        SELECT one.ctid AS place, one.extreme,
             one.embedding OPERATOR({schema}.<=>) %(asked)s::{schema}.vector AS distance
         FROM vectors AS one WHERE one.index_number = %(number)s{whose}{labelled}
     ),
@@ -38,8 +40,7 @@ _NEAREST = """
         ) AS best
     )
     SELECT kept.id, kept.embedding FROM near
-    JOIN vectors AS kept
-        ON kept.tenant = near.tenant AND kept.index_number = %(number)s AND kept.id = near.id
+    JOIN vectors AS kept ON kept.ctid = near.place
     WHERE near.extreme OR near.distance <= (SELECT distance FROM cut) + %(slack)s
 """
 _MANY = """
