@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -240,8 +241,9 @@ def test_clearing_outlasts_a_reader_that_ends_soon(
         with database.acting_for("acme"):
             vault.erase(FIRST)
 
-        def ends(_seconds: float) -> None:
+        def ends(seconds: float) -> None:
             reader.rollback()
+            time.sleep(seconds)  # Asked for: the server's own readers need them to end, too.
 
         cleared = ClearingTransactions(
             database=database, fresh=fresh, folder=tmp_path, pause=ends
