@@ -15,7 +15,7 @@ import pytest
 from tests.adapters.database_notes import note, notes, opened
 
 from remembrancer.adapters.sqlite.database import Database
-from remembrancer.domain.errors import StoreUnavailableError
+from remembrancer.domain.errors import StoreClosedError, StoreUnavailableError
 
 
 @pytest.fixture
@@ -163,6 +163,32 @@ def test_a_child_does_not_commit_the_parents_transaction(database: Database) -> 
 
     assert code == 0
     assert notes(database) == ["first"]
+
+
+def test_a_child_that_leaves_a_borrowed_connection_has_one_of_its_own(database: Database) -> None:
+    spare, own = database.spare(), database.connection()
+    lent = database.lend(spare)
+    lent.__enter__()
+
+    def leaves_it() -> None:
+        lent.__exit__(None, None, None)
+        assert database.connection() not in {own, spare.connection}
+        note(database, "child's")
+
+    child = forked(leaves_it)
+    lent.__exit__(None, None, None)
+
+    assert exit_code(child) == 0
+    assert database.connection() is own
+    assert sorted(notes(database)) == ["child's", "first"]
+
+
+def test_nobody_borrows_from_a_closed_database(path: Path) -> None:
+    with Database.open(path) as database:
+        pass
+
+    with pytest.raises(StoreClosedError):
+        database.spare()
 
 
 def test_a_fork_waits_for_another_threads_transaction(database: Database) -> None:

@@ -192,11 +192,12 @@ class Database:
         Not for the main thread: an interrupt might leave it there, beside the next borrower.
         """
         own = self._local_state()
-        self._local.thread = spare
+        local = self._local  # A child that is forked in the block has another, and keeps that.
+        local.thread = spare
         try:
             yield
         finally:
-            self._local.thread = own
+            local.thread = own
 
     def scrub(self) -> bool:
         """Clear what erased rows left in the log and in the file; see :mod:`.scrubbing`.
