@@ -47,7 +47,7 @@ from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.identity import EntryId
 
 DIMENSIONS, OWNERS = 384, 10
-ROWS_IN_A_FOLDER = 5_000
+ROWS_IN_A_FOLDER = 3_000
 """So few, as the bare client commits each point by itself."""
 ROWS_ON_A_SERVER = 20_000
 BATCH = 256
@@ -96,7 +96,7 @@ def _in_a_folder(folder: Path, rows: Rows) -> list[Row]:
         place.make(index_of(SPACE))
         store = place.store(index_of(SPACE, position=1))
         found = [_written(where, {where: (store, client)}, _points(rows))[where]]
-        return found + _asked(where, store, client, rows, turn=1)
+        return found + _asked(where, store, client, rows, turn=3)
 
 
 def _on_a_server(rows: Rows) -> list[Row]:
