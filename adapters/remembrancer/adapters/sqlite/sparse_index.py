@@ -5,7 +5,7 @@ documents of the owners that are asked only, so each phrase is matched on its ow
 are rescaled; that also costs less than FTS5's own ranking of the whole question.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
@@ -25,8 +25,8 @@ from remembrancer.domain.search_text import parsed_question, prepared
 
 _KEPT = (
     "SELECT sparse_document.number, sparse_text.number, sparse_text.text"
-    " FROM sparse_document JOIN sparse_text ON sparse_text.number = sparse_document.text"
-    " WHERE id = ?"
+    " FROM carray(?) CROSS JOIN sparse_document ON id = value"
+    " JOIN sparse_text ON sparse_text.number = sparse_document.text"
 )
 _DROP_WORDS = "INSERT INTO sparse_words (sparse_words, rowid, text) VALUES ('delete', ?, ?)"
 _DROP_DOCUMENT = "DELETE FROM sparse_document WHERE number = ?"
@@ -112,11 +112,11 @@ class SqliteSparseIndex(SparseIndex):
             return total
 
 
-def _drop(connection: apsw.Connection, ids: Iterable[UUID]) -> None:
-    kept: list[Any] = connection.executemany(_KEPT, [(one.bytes,) for one in ids]).fetchall()
+def _drop(connection: apsw.Connection, ids: Collection[UUID]) -> None:
+    keys = apsw.carray(tuple(one.bytes for one in ids))  # At least one, as carray wants it.
+    kept: list[Any] = sorted(connection.execute(_KEPT, (keys,)).fetchall())
     if not kept:
         return
-    kept.sort()
     numbers = [(number,) for number, _, _ in kept]
     connection.executemany(_DROP_WORDS, [(number, text) for number, _, text in kept])
     connection.executemany(_EMPTY_TEXT, [(place,) for _, place, _ in kept])
