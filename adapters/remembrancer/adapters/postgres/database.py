@@ -7,7 +7,7 @@ with a session.  Who may see and take what is said to the server with each trans
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Self
+from typing import Self, TypeVar
 
 from typing_extensions import override
 
@@ -29,6 +29,8 @@ from remembrancer.adapters.postgres.thread_state import (
 )
 from remembrancer.adapters.postgres.translation import translating
 from remembrancer.domain.errors import StoreClosedError, StoreUnavailableError
+
+_Result = TypeVar("_Result")
 
 
 class Database(Acting):
@@ -134,7 +136,6 @@ class Database(Acting):
         tenant: str | None = None,
         owner: str | None = None,
         pipelined: bool = False,
-        opening: Call | None = None,
     ) -> Generator[Connection]:
         """Begin a write transaction for an owner, or join this thread's.
 
@@ -143,8 +144,6 @@ class Database(Acting):
             owner: as ``tenant``.
             pipelined: if it begins here, send its statements together, up to the commit: results
                 come when they are fetched, errors too.
-            opening: if it begins here, does what the usual statements behind BEGIN do and more;
-                :attr:`opening_row` is its answer, which begins as that of ``IDENTITY``.
 
         Raises:
             InvalidInputError: nobody is named, or another than is acted for.
@@ -157,20 +156,37 @@ class Database(Acting):
             with self._joined(mine, scope) as connection:
                 yield connection
             return
-        begun = self._sessions.begun(mine, scope=scope, pipelined=pipelined, opening=opening)
+        begun = self._sessions.begun(mine, scope=scope, pipelined=pipelined)
         with self._unforked(begun) as connection:
             yield connection
 
-    def finish_with(self, calls: list[Call]) -> None:
-        """Send these last statements of this thread's write transaction with its commit."""
-        self._writing().closing = calls
+    def write_by(
+        self, opening: Call, work: Callable[[Transaction], _Result], *, tenant: str, owner: str
+    ) -> _Result:
+        """Run ``work`` in a write transaction of its own, which takes two round trips.
 
-    @property
-    def opening_row(self) -> tuple[Any, ...]:
-        """What the opening of this thread's write transaction answered."""
-        row = self._writing().opening_row
-        assert row is not None  # noqa: S101 - each one asks for its identity
-        return row()
+        Args:
+            opening: does what the usual statements behind BEGIN do and more; the transaction's
+                ``opening_row`` is its answer, which begins as that of ``IDENTITY``.
+            work: gets the transaction, and leaves in ``closing`` what goes with the commit.
+            tenant: for whom it writes; the call names both.
+            owner: as ``tenant``.
+
+        Raises:
+            InvalidInputError: another is acted for.
+            StoreError: as :meth:`begin`.
+            RuntimeError: a bug of ours: inside another transaction, or a snapshot.
+        """
+        mine, here = self._mine(), self._here
+
+        def unforked(tx: Transaction) -> _Result:
+            result = work(tx)
+            if not here.is_here:
+                raise self._forked()
+            return result
+
+        scope = within(mine.block, tenant=tenant, owner=owner)
+        return self._sessions.run(mine, unforked, scope=scope, opening=opening)
 
     @property
     def owned(self) -> tuple[str, str]:
@@ -333,9 +349,11 @@ class Database(Acting):
         with begun as tx:
             yield tx.connection
             if not here.is_here:
-                raise StoreUnavailableError(
-                    store=self.name, problem="this process was forked inside a transaction"
-                )
+                raise self._forked()
+
+    def _forked(self) -> StoreUnavailableError:
+        problem = "this process was forked inside a transaction"
+        return StoreUnavailableError(store=self.name, problem=problem)
 
     @contextmanager
     def _joined(self, mine: ThreadState, scope: Scope | None) -> Generator[Connection]:

@@ -6,8 +6,7 @@ receipts and commits.
 """
 
 import os
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -24,6 +23,7 @@ from remembrancer.adapters.postgres.database import Database
 from remembrancer.adapters.postgres.exchange import Call
 from remembrancer.adapters.postgres.known_ledgers import KnownLedger, KnownLedgers
 from remembrancer.adapters.postgres.statements import settings
+from remembrancer.adapters.postgres.thread_state import Transaction
 from remembrancer.application.load import evolved
 from remembrancer.application.ports.clock import Clock
 from remembrancer.application.ports.ledger_repository import (
@@ -99,25 +99,27 @@ class PostgresLedgerRepository(LedgerRepository):
             known = self._known.take(tenant, owner)
             if known is not None and _is_pending(known, about):
                 about = None  # Its row says no more, unless others have settled it meanwhile.
-            with (
-                self._refusals(tenant, owner),
-                self._database.write(
-                    tenant=tenant,
-                    owner=owner,
-                    opening=self._opening(known, tenant, owner, about),
-                ) as connection,
-            ):
-                desk = self._desk(connection, known, tenant, owner, about)
+
+            def work(tx: Transaction) -> _Result | _Refused:
+                desk = self._desk(tx, known, tenant, owner, about)
                 held = HeldLedger(desk.ledger, desk.ledger.not_before(desk.at), desk.find)
-                refused: RefusedError | None = None
+                answer: _Result | _Refused
                 try:
-                    result = decision(held)
+                    answer = decision(held)
                 except RefusedError as refusal:
-                    refused = refusal
+                    answer = _Refused(refusal)  # What it has noticed before is kept.
                 self._record(desk)
-        if refused is not None:
-            raise refused
-        return result
+                return answer
+
+            opening = self._opening(known, tenant, owner, about)
+            try:
+                answer = self._database.write_by(opening, work, tenant=tenant, owner=owner)
+            except psycopg.Error as error:
+                self._raise_refusal(error, tenant, owner)
+                raise
+        if isinstance(answer, _Refused):
+            raise answer.refusal
+        return answer
 
     @override
     def receipt(self, tenant: str, owner: str, reservation_id: UUID) -> Reservation | None:
@@ -153,14 +155,15 @@ class PostgresLedgerRepository(LedgerRepository):
 
     def _desk(
         self,
-        connection: Connection,
+        tx: Transaction,
         known: KnownLedger | None,
         tenant: str,
         owner: str,
         about: UUID | None,
     ) -> "_Desk":
         """Take what was read; bring the ledger up to it."""
-        row = _Opened(*self._database.opening_row[3:])
+        assert tx.opening_row is not None  # noqa: S101 - it began by the call that reads
+        row = _Opened(*tx.opening_row()[3:])
         links = [Link(*one) for one in zip(*row.links, strict=True)] if row.versions else []
         copy = known
         newest = row.snapshot_version or 0
@@ -171,10 +174,10 @@ class PostgresLedgerRepository(LedgerRepository):
         if copy is None or not _continues(copy, links):
             copy, newest = KnownLedger(ReservationLedger.unused(tenant, owner), head=None), 0
             if known is not None or row.snapshot_version is not None:
-                links = self._all_links(connection, tenant, copy.ledger.id)
+                links = self._all_links(tx.connection, tenant, copy.ledger.id)
         ledger, head = self._brought_up(copy.ledger, links)
         desk = _Desk(
-            connection,
+            tx,
             ledger=ledger,
             head=head,
             at=self._clock.now() if self._clock else spend_receipts.moment(row.at_us),
@@ -238,24 +241,20 @@ class PostgresLedgerRepository(LedgerRepository):
             kept = (ledger.tenant, ledger.owner, ledger.version, ledger_snapshot(ledger))
             calls.append(Call("remembrancer_keep", _KEEP_SNAPSHOT, kept))
             desk.snapshot_version = ledger.version
-        self._database.finish_with(calls)
+        desk.tx.closing = calls
         if facts:
-            self._database.after_commit(self._database.bell.ring)
+            desk.tx.calls.append(self._database.bell.ring)
         committed = KnownLedger(ledger, desk.head, desk.snapshot_version)
-        self._database.after_commit(partial(self._known.put, committed))
+        desk.tx.calls.append(partial(self._known.put, committed))
 
-    @contextmanager
-    def _refusals(self, tenant: str, owner: str) -> Generator[None]:
-        """Say in the domain's words what stands behind its rules."""
-        try:
-            yield
-        except psycopg.errors.UniqueViolation as error:
+    def _raise_refusal(self, error: psycopg.Error, tenant: str, owner: str) -> None:
+        """Say in the domain's words what stands behind its rules; return if it isn't that."""
+        if isinstance(error, psycopg.errors.UniqueViolation):
             if error.diag.constraint_name == spend_receipts.ONE_PENDING_QUERY:
                 raise self._query_pending(tenant, owner) from error
             if error.diag.table_name == "stored_events":
                 raise StaleStreamError(ReservationLedger.create_id(tenant, owner)) from error
-            raise
-        except (psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedFunction) as error:
+        if isinstance(error, (psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedFunction)):
             problem = "its schema was taken back meanwhile; run `remembrancer migrate up`"
             raise StoreUnavailableError(store=self._database.name, problem=problem) from error
 
@@ -268,11 +267,17 @@ class PostgresLedgerRepository(LedgerRepository):
         return QueryPendingError(reservation_id=found[0], expires_at=found[1])
 
 
+class _Refused(NamedTuple):
+    """The answer of a decision that refused."""
+
+    refusal: RefusedError
+
+
 @dataclass(slots=True)
 class _Desk:
     """One ledger while it is decided upon, and what of its receipts was read."""
 
-    connection: Connection
+    tx: Transaction
     ledger: ReservationLedger
     head: bytes
     """Hash of its last event."""
@@ -289,7 +294,7 @@ class _Desk:
             statement, values = spend_receipts.finding(
                 self.ledger.tenant, self.ledger.owner, reservation_id
             )
-            row = self.connection.execute(statement, values).fetchone()
+            row = self.tx.connection.execute(statement, values).fetchone()
             self.seen[reservation_id] = spend_receipts.reservation_of(row, reservation_id)
         return self.seen[reservation_id]
 

@@ -109,7 +109,8 @@ class Pool:
 
 
 def _is_busy(connection: Connection) -> bool:
-    return connection.info.transaction_status is not TransactionStatus.IDLE
+    # A number; no member of it.
+    return connection.pgconn.transaction_status != TransactionStatus.IDLE
 
 
 def _has_word(connection: Connection) -> bool:

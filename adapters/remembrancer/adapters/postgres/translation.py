@@ -55,10 +55,19 @@ def translating(*, store: str) -> Generator[None]:
     try:
         yield
     except psycopg.Error as error:
-        without_values(error)
-        known = translated(error, store=store)
-        if known is None:
-            raise
+        raise_translated(error, store=store)
+        raise
+
+
+def raise_translated(error: psycopg.Error, *, store: str) -> None:
+    """Raise the domain's error for an operating one; return if it is to pass, without values.
+
+    Raises:
+        StoreError: for what :func:`translated` knows.
+    """
+    without_values(error)
+    known = translated(error, store=store)
+    if known is not None:
         raise known from error
 
 
