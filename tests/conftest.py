@@ -1,6 +1,7 @@
-"""What every test shares: rewritten asserts in the contract suites, and how Hypothesis runs."""
+"""What every test shares: rewritten asserts in contract suites, how Hypothesis runs, Control-C."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,3 +17,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("remembrancer")
+
+# What a shell runs in the background ignores interrupts, and so would every process of a test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

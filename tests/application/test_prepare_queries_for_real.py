@@ -9,9 +9,8 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -180,16 +179,6 @@ def outcome_after(one: RealProcess) -> str:
     return "query goes on" if free and not pending else "stuck"
 
 
-@contextmanager
-def control_c() -> Generator[None]:
-    """Let SIGINT interrupt, also in a process that was begun in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def blocking(one: RealProcess) -> object:
     return run_blocking(lambda: one.prepare([a_query()]))
 
@@ -221,7 +210,7 @@ def test_a_keyboard_interrupt_ends_the_call_and_keeps_the_charge(
         os.kill(os.getpid(), signal.SIGINT)
         server_side.silent()(request)
 
-    with process(tmp_path, interrupt) as (one, _), control_c():
+    with process(tmp_path, interrupt) as (one, _):
         with pytest.raises(KeyboardInterrupt):
             way(one)
 
