@@ -3,6 +3,10 @@
 They are what :meth:`Database.read` and :meth:`Database.write` begin where there is nothing to
 join.  Classes, since each entry that is remembered pays for one: as generators, nested in each
 other, they cost as much as ten of its statements.
+
+An interrupt or a signal's handler may raise wherever Python looks for signals: on the way into a
+function, and out of a call of C.  So whatever must be undone is undone without a function of ours
+between, and a block whose end never began is ended with its object, as a generator would be.
 """
 
 import time
@@ -22,9 +26,10 @@ BEGIN_RETRY_S = 0.001
 class ReadTransaction:
     """A snapshot."""
 
-    __slots__ = ("_mine", "_store")
+    __slots__ = ("_begun", "_mine", "_store")
 
     def __init__(self, mine: ThreadState, *, store: str) -> None:
+        self._begun = False
         self._mine = mine
         self._store = store
 
@@ -34,10 +39,10 @@ class ReadTransaction:
         try:
             mine.connection.execute("BEGIN")
         except BaseException as error:
-            mine.gate.release()
+            _let_go(mine)
             raise_translated(error, store=self._store)
             raise
-        mine.inside = True
+        mine.inside = self._begun = True
         return mine.connection
 
     def __exit__(
@@ -46,30 +51,37 @@ class ReadTransaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._begun = False
         mine = self._mine
-        mine.inside = False
-        mine.number += 1
         try:
-            if mine.connection.in_transaction:
-                mine.connection.execute("COMMIT")
+            try:
+                if mine.connection.in_transaction:
+                    mine.connection.execute("COMMIT")
+            finally:
+                mine.inside = False
+                mine.number += 1
+                mine.gate.release()
         except BaseException as failure:
             raise_translated(failure, store=self._store)
             raise
-        finally:
-            mine.gate.release()
         if error is not None:
             raise_translated(error, store=self._store)
+
+    def __del__(self) -> None:
+        if getattr(self, "_begun", False):  # Unless interrupted before it was made.
+            self.__exit__(None, None, None)
 
 
 class WriteTransaction:
     """Committed, durably, when the block ends; rolled back when it raises or is doomed."""
 
-    __slots__ = ("_busy_timeout_s", "_mine", "_store", "_writer")
+    __slots__ = ("_begun", "_busy_timeout_s", "_mine", "_store", "_writer")
 
     def __init__(
         self, mine: ThreadState, *, writer: Lock, busy_timeout_s: float, store: str
     ) -> None:
         """Hold ``writer`` meanwhile: a process's threads queue there, not polling SQLite."""
+        self._begun = False
         self._mine = mine
         self._writer = writer
         self._busy_timeout_s = busy_timeout_s
@@ -79,16 +91,19 @@ class WriteTransaction:
         mine = self._mine
         if not self._writer.acquire(timeout=self._busy_timeout_s):
             raise StoreUnavailableError(store=self._store, problem="another writer holds it")
-        mine.gate.acquire()
         try:
-            self._begin(mine.connection)
-            mine.heads.begin(mine.connection.data_version())
-        except BaseException as error:
-            mine.gate.release()
+            mine.gate.acquire()
+            try:
+                self._begin(mine.connection)
+                mine.heads.begin(mine.connection.data_version())
+            except BaseException as error:
+                _let_go(mine)
+                raise_translated(error, store=self._store)
+                raise
+        except BaseException:
             self._writer.release()
-            raise_translated(error, store=self._store)
             raise
-        mine.inside = mine.writing = True
+        mine.inside = mine.writing = self._begun = True
         return mine.connection
 
     def __exit__(
@@ -97,10 +112,18 @@ class WriteTransaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._begun = False
         mine = self._mine
         calls = mine.calls
         try:
-            self._end(mine, commit=error is None)
+            try:
+                if error is None:
+                    mine.raise_if_doomed()
+                    mine.connection.execute("COMMIT")
+                    mine.heads.committed(mine.connection.data_version())
+            finally:
+                if mine.connection.in_transaction:
+                    mine.connection.execute("ROLLBACK")
         except BaseException as failure:
             raise_translated(failure, store=self._store)
             raise
@@ -108,13 +131,20 @@ class WriteTransaction:
             mine.inside = mine.writing = False
             mine.doom, mine.calls = None, []
             mine.number += 1
-            mine.gate.release()
-            self._writer.release()
+            try:
+                mine.gate.release()
+            finally:
+                self._writer.release()
         if error is not None:
             raise_translated(error, store=self._store)
             return
         for call in calls:
             call()
+
+    def __del__(self) -> None:
+        if getattr(self, "_begun", False):  # Unless interrupted before it was made.
+            lost = RuntimeError("the block's end never began")
+            self.__exit__(RuntimeError, lost, None)
 
     def _begin(self, connection: apsw.Connection) -> None:
         # SQLite's own busy handler backs off to 100 ms between attempts, and meanwhile the process
@@ -132,14 +162,11 @@ class WriteTransaction:
         finally:
             connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
 
-    @staticmethod
-    def _end(mine: ThreadState, *, commit: bool) -> None:
-        connection = mine.connection
-        try:
-            if commit:
-                mine.raise_if_doomed()
-                connection.execute("COMMIT")
-                mine.heads.committed(connection.data_version())
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+
+def _let_go(mine: ThreadState) -> None:
+    """Leave no transaction open that an interrupt met as it began."""
+    try:
+        if mine.connection.in_transaction:
+            mine.connection.execute("ROLLBACK")
+    finally:
+        mine.gate.release()
