@@ -100,6 +100,24 @@ def test_altered_field_is_taken_or_refused_as_by_the_exact_reading(
     assert _read(topic, altered) == _read_exactly(topic, altered)
 
 
+@pytest.mark.parametrize(("topic", "state"), RECORDS)
+@pytest.mark.parametrize("marked", [[], ["a"], "a", "uuid_hex", 1, None, {}], ids=repr)
+def test_marked_value_is_refused_wherever_keys_may_have_any_name(
+    topic: str, state: bytes, marked: object
+) -> None:
+    """No writer can have recorded it: it couldn't be told from a typed value."""
+    for number in range(len(_places(json.loads(state)))):
+        fields = json.loads(state)
+        container, key = _places(fields)[number]
+        if not isinstance(container[key], dict):
+            continue
+        container[key]["_type_"] = marked
+
+        altered = canonical_json(fields)
+
+        assert _read(topic, altered) == _read_exactly(topic, altered)
+
+
 @given(st.sampled_from(RECORDS), st.data())
 def test_missing_field_is_refused_as_by_the_exact_reading(
     record: tuple[str, bytes], data: st.DataObject

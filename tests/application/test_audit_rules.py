@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -91,6 +92,32 @@ def test_both_readers_refuse_the_same(place: int, byte: int, seed: int) -> None:
     exact, fast = StateReader().read(topic, altered), FastStateReader().read(topic, altered)
 
     assert exact[1] == fast[1]
+
+
+@pytest.mark.parametrize("altered", [{"filter": {"_type_": []}}, {"filter": {"_type_": ["a"]}}])
+@pytest.mark.parametrize("space", ["as recorded", None])
+def test_mark_of_typed_values_is_refused_as_a_key(altered: dict[str, Any], space: Any) -> None:
+    """No writer can have recorded it, and the log doesn't read it."""
+    topic, state = _selected(altered, space)
+
+    for reader in (StateReader(), FastStateReader()):
+        assert reader.read(topic, state)[1] == "has a typed value where none belongs"
+
+
+@pytest.mark.parametrize("space", ["as recorded", None])
+def test_mark_of_typed_values_is_a_name_like_any_other(space: Any) -> None:
+    topic, state = _selected({"owner": "_type_", "filter": {"a": ["_type_"]}}, space)
+
+    for reader in (StateReader(), FastStateReader()):
+        assert reader.read(topic, state)[1] == ""
+
+
+def _selected(altered: dict[str, Any], space: Any) -> tuple[str, bytes]:
+    lines = (GOLDEN / "l3_selection-1.jsonl").read_text().splitlines()
+    row = next(row for row in map(json.loads, lines) if "entries" in row["state"])
+    if space is None:
+        altered = {**altered, "embedding_tuple": None}
+    return row["topic"], canonical_json({**row["state"], **altered})
 
 
 numbers = st.sampled_from([0.0, -0.5, 1e-5, 1e-4, 0.25, 9.5, 1e16]) | st.floats(

@@ -26,7 +26,9 @@ from remembrancer.domain.stored_format import EVENTS
 _IDENTITY: Final = ("originator_id", "originator_version")
 _TIMESTAMP: Final = "timestamp"
 _SPACE: Final = "embedding_tuple"
-_TYPE_MARK: Final = b'"_type_"'
+_TYPE: Final = "_type_"
+_TYPE_MARK: Final = b'"_type_":'
+"""A key: a text that says the same is followed by no colon."""
 _ID_DIGITS: Final = 32
 _ALIKE_FROM, _ALIKE_TO = 1e-4, 1e16
 """Between these msgspec spells floats as Python does."""
@@ -103,6 +105,7 @@ class FastStateReader(StateReader):
                 if (
                     self._encode(state) == data
                     and (state.embedding_tuple is None or data.count(_TYPE_MARK) == 1)
+                    and _TYPE not in state.filter
                     and (hasattr(state, RANKS_ARE_SOUND) or all(map(_is_alike, state.entries)))
                 ):
                     state.timestamp = utc_time(state.timestamp._data_)

@@ -93,7 +93,8 @@ def _shape(hint: Any, codec: CanonicalTranscoder) -> Any:
 def _revival(hint: Any, codec: CanonicalTranscoder) -> Callable[[Any], Any] | None:
     """Return what puts typed values in their place in what was decoded; None where none can be."""
     kinds = set(_leaves(hint)) - {type(None)}
-    if not kinds.intersection({*codec.types, Any}):
+    # Among keys of any name there might be the one that marks a typed value.
+    if not kinds.intersection({*codec.types, Any}) and not _has_any_keys(hint):
         return None
     [kind] = kinds if len(kinds) == 1 else [None]
     if kind in codec.types and get_origin(hint) not in {list, dict}:
@@ -115,6 +116,11 @@ def _leaves(hint: Any) -> Iterator[Any]:
         yield hint
     for part in parts:
         yield from _leaves(part)
+
+
+def _has_any_keys(hint: Any) -> bool:
+    parts = get_type_hints(hint).values() if is_typeddict(hint) else get_args(hint)
+    return get_origin(hint) is dict or any(map(_has_any_keys, parts))
 
 
 def _typed_dict(shape: dict[str, Any]) -> Any:

@@ -34,7 +34,8 @@ RANKS_ARE_SOUND = "_ranks_are_sound_"
 _IDENTITY = ("originator_id", "originator_version")
 _CLASS_VERSION = "class_version"
 _TYPE, _DATA = "_type_", "_data_"
-_TYPE_MARK = b'"_type_"'
+_TYPE_MARK = b'"_type_":'
+"""A key: a text that says the same is followed by no colon."""
 _UUID, _TIME = "uuid_hex", "datetime_iso"
 _TYPED: dict[type, str] = {UUID: _UUID, datetime: _TIME}
 _TYPED_KEYS = 2
