@@ -60,10 +60,12 @@ class Bell:
     def ring(self) -> None:
         """Say that something was committed."""
         self._wake()
-        self._rung.set()
-        with self._guard:
-            if self._ringer is None and not self._closed.is_set():
-                self._ringer = self._started(self._send, "remembrancer-notify")
+        if not self._rung.is_set():  # Else the ringer hasn't begun to tell of the one before.
+            self._rung.set()
+        if self._ringer is None:
+            with self._guard:
+                if self._ringer is None and not self._closed.is_set():
+                    self._ringer = self._started(self._send, "remembrancer-notify")
 
     def follow(self, event: threading.Event) -> None:
         """Set ``event`` whenever the log may have grown."""
@@ -97,7 +99,8 @@ class Bell:
 
     def _wake(self) -> None:
         for event in list(self._followers):
-            event.set()
+            if not event.is_set():  # Who clears it looks at the log only then.
+                event.set()
 
     def _send(self) -> None:
         while not self._closed.is_set():

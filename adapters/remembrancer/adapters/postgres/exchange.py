@@ -108,11 +108,9 @@ def exchange(connection: Connection, calls: Sequence[Call], *, prepare: bool) ->
         raise
     with suppress(psycopg.Error):
         pgconn.exit_pipeline_mode()
-    known.update(
-        name
-        for name, result in zip(sent, results, strict=False)
-        if name and result.status == ExecStatus.COMMAND_OK
-    )
+    for name, result in zip(sent, results, strict=False):
+        if name and result.status == ExecStatus.COMMAND_OK:
+            known.add(name)
     for result in results:
         if result.status in _FAILED:
             if result.error_field(DiagnosticField.SQLSTATE) == _NO_SUCH_STATEMENT:

@@ -1,9 +1,9 @@
 """Ledgers that this process has decided upon, and whose turn it is for each."""
 
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from remembrancer.domain.errors import StoreUnavailableError
 from remembrancer.domain.reservation_ledger import ReservationLedger
@@ -12,6 +12,7 @@ KNOWN_MAX = 1_024
 """Owners whose ledger is remembered, to read only what others have added since."""
 
 _Owner = tuple[str, str]
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,21 @@ class KnownLedgers:
         self._by_owner: dict[_Owner, KnownLedger] = {}
         self._turns: dict[_Owner, _Turn] = {}
 
-    @contextmanager
-    def turn(self, tenant: str, owner: str, *, wait_s: float) -> Generator[None]:
-        """Be the only thread of this process that decides for an owner.
+    def in_turn(
+        self,
+        tenant: str,
+        owner: str,
+        decide: Callable[[KnownLedger | None], _Result],
+        *,
+        wait_s: float,
+    ) -> _Result:
+        """Let only this thread of the process decide for an owner; return what was decided.
+
+        Args:
+            tenant: whose ledger it is.
+            owner: as ``tenant``.
+            decide: gets what is known of the ledger, which is known no more until it is put back.
+            wait_s: how long to wait for others.
 
         Raises:
             StoreUnavailableError: others were before it for too long.
@@ -61,7 +74,9 @@ class KnownLedgers:
                 problem = "other threads decide for this owner for too long"
                 raise StoreUnavailableError(store=self._store, problem=problem)
             try:
-                yield
+                with self._guard:
+                    known = self._by_owner.pop((tenant, owner), None)
+                return decide(known)
             finally:
                 turn.lock.release()
         finally:
@@ -69,11 +84,6 @@ class KnownLedgers:
                 turn.asked -= 1
                 if not turn.asked:
                     del self._turns[tenant, owner]
-
-    def take(self, tenant: str, owner: str) -> KnownLedger | None:
-        """Return what is known of an owner's ledger, and know it no more."""
-        with self._guard:
-            return self._by_owner.pop((tenant, owner), None)
 
     def put(self, known: KnownLedger) -> None:
         """Know a ledger as it was committed."""

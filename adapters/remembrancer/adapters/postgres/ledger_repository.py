@@ -95,28 +95,12 @@ class PostgresLedgerRepository(LedgerRepository):
             raise RuntimeError("what is inside a transaction can't be committed by itself")
         if self._pid != os.getpid():
             self._begin_anew()
-        with self._known.turn(tenant, owner, wait_s=self._database.limits.lock_timeout_s):
-            known = self._known.take(tenant, owner)
-            if known is not None and _is_pending(known, about):
-                about = None  # Its row says no more, unless others have settled it meanwhile.
 
-            def work(tx: Transaction) -> _Result | _Refused:
-                desk = self._desk(tx, known, tenant, owner, about)
-                held = HeldLedger(desk.ledger, desk.ledger.not_before(desk.at), desk.find)
-                answer: _Result | _Refused
-                try:
-                    answer = decision(held)
-                except RefusedError as refusal:
-                    answer = _Refused(refusal)  # What it has noticed before is kept.
-                self._record(desk)
-                return answer
+        def decide(known: KnownLedger | None) -> _Result | _Refused:
+            return self._decided(known, tenant, owner, decision, about)
 
-            opening = self._opening(known, tenant, owner, about)
-            try:
-                answer = self._database.write_by(opening, work, tenant=tenant, owner=owner)
-            except psycopg.Error as error:
-                self._raise_refusal(error, tenant, owner)
-                raise
+        wait_s = self._database.limits.lock_timeout_s
+        answer = self._known.in_turn(tenant, owner, decide, wait_s=wait_s)
         if isinstance(answer, _Refused):
             raise answer.refusal
         return answer
@@ -134,6 +118,36 @@ class PostgresLedgerRepository(LedgerRepository):
     ) -> list[SpendOfDay]:
         with self._database.read(tenant=tenant, owner=owner) as connection:
             return list(spend_receipts.days(connection, tenant, owner, since=since))
+
+    def _decided(
+        self,
+        known: KnownLedger | None,
+        tenant: str,
+        owner: str,
+        decision: Callable[[HeldLedger], _Result],
+        about: UUID | None,
+    ) -> "_Result | _Refused":
+        """Decide and record in a transaction, in this owner's turn."""
+        if known is not None and _is_pending(known, about):
+            about = None  # Its row says no more, unless others have settled it meanwhile.
+
+        def work(tx: Transaction) -> _Result | _Refused:
+            desk = self._desk(tx, known, tenant, owner, about)
+            held = HeldLedger(desk.ledger, desk.ledger.not_before(desk.at), desk.find)
+            answer: _Result | _Refused
+            try:
+                answer = decision(held)
+            except RefusedError as refusal:
+                answer = _Refused(refusal)  # What it has noticed before is kept.
+            self._record(desk)
+            return answer
+
+        opening = self._opening(known, tenant, owner, about)
+        try:
+            return self._database.write_by(opening, work, tenant=tenant, owner=owner)
+        except psycopg.Error as error:
+            self._raise_refusal(error, tenant, owner)
+            raise
 
     # -- Reading, behind the lock ------------------------------------------
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg
 from psycopg.errors import InvalidSqlStatementName
@@ -35,7 +35,12 @@ from remembrancer.adapters.postgres.statements import (
     owners_lock,
     settings,
 )
-from remembrancer.adapters.postgres.thread_state import Identity, ThreadState, Transaction
+from remembrancer.adapters.postgres.thread_state import (
+    Identity,
+    LaterRow,
+    ThreadState,
+    Transaction,
+)
 from remembrancer.adapters.postgres.translation import raise_translated, translating
 from remembrancer.domain.errors import OutcomeUnknownError, StoreUnavailableError
 
@@ -121,7 +126,7 @@ class Sessions:
     ) -> _Result:
         """Run ``work`` in a write transaction of this thread that begins by one call.
 
-        No block, because nested generators cost a decision more than its rules do (adr/0026).
+        No block: nested in others it cost a twentieth of a decision (adr/0026).
 
         Args:
             mine: the thread.
@@ -365,31 +370,13 @@ def _began(
         for one in statements:
             cursor = connection.execute(*one, binary=one is asking)
             if one is asking:
-                tx.opening_row = _Later(cursor)
+                tx.opening_row = LaterRow(cursor)
                 tx.identity = tx.opening_row.identity
         if pipelined:
             tx.pipeline = pipeline.pop_all()
     if not pipelined and tx.identity is not None:
         tx.identity()
     return tx
-
-
-class _Later:
-    """The row of an answer that may be still on its way."""
-
-    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
-        self._cursor = cursor
-        self._row: tuple[Any, ...] | None = None
-
-    def __call__(self) -> tuple[Any, ...]:
-        if self._row is None:
-            self._row = self._cursor.fetchone()
-            assert self._row is not None  # noqa: S101 - a SELECT without FROM
-        return self._row
-
-    def identity(self) -> Identity:
-        xid, backend, timeline = self()[:3]
-        return Identity(xid, backend, timeline)
 
 
 def _roll_back(tx: Transaction) -> None:

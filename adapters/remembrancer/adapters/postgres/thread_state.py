@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import psycopg
+
 from remembrancer.adapters.postgres.connection import Connection
 from remembrancer.adapters.postgres.exchange import Call
 from remembrancer.adapters.postgres.pool import Pool
@@ -29,6 +31,27 @@ class Identity:
     backend: int
     timeline: str
     """Of the server's history: another server's numbers mean nothing."""
+
+
+class LaterRow:
+    """The row of an answer that may be still on its way."""
+
+    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        """Fetch nothing yet."""
+        self._cursor = cursor
+        self._row: tuple[Any, ...] | None = None
+
+    def __call__(self) -> tuple[Any, ...]:
+        """Return it, waiting for it the first time."""
+        if self._row is None:
+            self._row = self._cursor.fetchone()
+            assert self._row is not None  # noqa: S101 - a SELECT without FROM
+        return self._row
+
+    def identity(self) -> Identity:
+        """Return what it begins with."""
+        xid, backend, timeline = self()[:3]
+        return Identity(xid, backend, timeline)
 
 
 @dataclass(slots=True)
