@@ -77,6 +77,13 @@ def _names(report: AuditReport) -> set[str]:
     return {one.invariant for one in report.findings}
 
 
+@pytest.mark.parametrize("spelt", ["", "{}", "[]", "no json", '{"provider": 1}'])
+def test_damaged_name_of_a_vector_space_is_found(path: Path, spelt: str) -> None:
+    report = _altered(path, f"UPDATE vector_index SET embedding_tuple = '{spelt}'")
+
+    assert report.findings
+
+
 # -- Sound stores ------------------------------------------------------------
 
 

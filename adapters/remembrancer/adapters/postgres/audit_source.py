@@ -27,6 +27,7 @@ from remembrancer.application.ports.audit_source import (
     StoreFault,
 )
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
+from remembrancer.domain.errors import InvalidInputError
 
 # Ids as bytes: a million objects of class UUID take longer than all the rest.
 _EVENTS: Final = (
@@ -154,7 +155,7 @@ class PostgresAuditSource(AuditSource):
         for number, spelt in self._session.rows("vector_indexes", _SPACES):
             try:
                 digest = EmbeddingTuple.model_validate_json(spelt).digest
-            except ValueError:
+            except (InvalidInputError, ValueError):
                 yield RawSpace(number=number, tuple_digest=None)
             else:
                 yield RawSpace(number=number, tuple_digest=digest)

@@ -32,7 +32,7 @@ from remembrancer.application.ports.audit_source import (
     StoreFault,
 )
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
-from remembrancer.domain.errors import StoreCorruptError
+from remembrancer.domain.errors import InvalidInputError, StoreCorruptError
 
 _EVENTS: Final = (
     "SELECT notification_id, originator_id, originator_version, topic, state, predecessor_hash,"
@@ -196,7 +196,7 @@ class SqliteAuditSource(AuditSource):
         for number, spelt, _ in self._rows(_SPACES):
             try:
                 digest = EmbeddingTuple.model_validate_json(spelt).digest
-            except ValueError:
+            except (InvalidInputError, ValueError):
                 yield RawSpace(number=number, tuple_digest=None)
             else:
                 yield RawSpace(number=number, tuple_digest=digest)
