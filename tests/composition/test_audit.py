@@ -79,7 +79,11 @@ def _names(report: AuditReport) -> set[str]:
 
 @pytest.mark.parametrize("spelt", ["", "{}", "[]", "no json", '{"provider": 1}'])
 def test_damaged_name_of_a_vector_space_is_found(path: Path, spelt: str) -> None:
-    report = _altered(path, f"UPDATE vector_index SET embedding_tuple = '{spelt}'")
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE vector_index SET embedding_tuple = ?", (spelt,))
+    connection.close()
+
+    report = audited(path)
 
     assert report.findings
 
