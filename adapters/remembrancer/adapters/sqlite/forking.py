@@ -11,6 +11,7 @@ thread's own, or a very long one) the child refuses to use the store.
 """
 
 import os
+import threading
 from typing import Protocol
 from weakref import WeakSet
 
@@ -43,8 +44,11 @@ class _Watched:
         self.all: WeakSet[Forked] = WeakSet()
         self.forking: list[Forked] = []
         self.hooked = False
+        self.one_fork = threading.Lock()
+        """Held from before a fork until after it: two at once would resume each other's."""
 
     def before(self) -> None:
+        self.one_fork.acquire()
         self.forking = list(self.all)
         for one in self.forking:
             one.pause(FORK_WAIT_S)
@@ -53,11 +57,13 @@ class _Watched:
         for one in reversed(self.forking):
             one.resume()
         self.forking = []
+        self.one_fork.release()
 
     def in_child(self) -> None:
         for one in self.forking:
             one.leave_parents_connections()
         self.forking = []
+        self.one_fork = threading.Lock()
 
 
 _WATCHED = _Watched()
