@@ -7,6 +7,7 @@ import pytest
 from tests.application.agreement import assert_agreement
 from tests.application.house import House, a_context, a_query, an_entry, open_house, replay_of
 
+from remembrancer.application.erase import AT_ONCE
 from remembrancer.contracts.embedder import HashingEmbedder
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import InvalidInputError, UnknownEntryError
@@ -60,6 +61,16 @@ def test_words_of_a_reason_are_kept_nowhere(house: House) -> None:
     last = house.events()[-1]
     assert isinstance(last, MemoryEntry.EntryErased)
     assert last.reason == "stated"
+
+
+def test_more_of_an_owner_than_fits_into_one_transaction_goes(house: House) -> None:
+    entry_ids = house.memory.remember_many([an_entry() for _ in range(AT_ONCE + 1)])
+
+    erasure = house.memory.erase_owner(tenant="acme", owner="ana", reason="left")
+
+    assert erasure.erased == AT_ONCE + 1
+    with house.store.transactions.over_all_tenants():
+        assert not house.store.vault.current(entry_ids)
 
 
 def test_all_of_an_owner_goes_and_nothing_of_another(house: House) -> None:

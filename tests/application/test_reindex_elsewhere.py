@@ -137,7 +137,7 @@ def test_dropping_retired_indexes_destroys_them_there(far: FarHouse) -> None:
         far.place.store(retired).count()
 
 
-def test_what_could_not_be_destroyed_there_is_destroyed_later(far: FarHouse) -> None:
+def test_what_could_not_be_destroyed_there_stays_until_it_can(far: FarHouse) -> None:
     far.memory.remember(an_entry())
     far.memory.project()
     [retired] = far.store.indexes.all()
@@ -145,13 +145,37 @@ def test_what_could_not_be_destroyed_there_is_destroyed_later(far: FarHouse) -> 
     far.way.close()
     with pytest.raises(StoreUnavailableError):
         far.memory.drop_retired_indexes()
+    kept = far.store.indexes.all()
     far.way.open()
 
     dropped = far.memory.drop_retired_indexes()
 
-    assert dropped == ()
+    assert retired.number in {one.number for one in kept}
+    assert dropped == (retired.number,)
     with pytest.raises(StoreUnavailableError):
         far.place.store(retired).count()
+
+
+@pytest.mark.parametrize("drop", ["on request", "after building"])
+def test_an_erasure_is_pending_where_an_index_could_not_be_destroyed(
+    far: FarHouse, drop: str
+) -> None:
+    entry_id = far.memory.remember(an_entry())
+    far.memory.project()
+    [retired] = far.store.indexes.all()
+    far.memory.reindex(place="local")
+    far.way.close()
+    if drop == "on request":
+        with pytest.raises(StoreUnavailableError):
+            far.memory.drop_retired_indexes()
+    else:
+        far.memory.reindex(place="local", drop_retired=True)
+
+    erasure = far.memory.erase(entry_id, reason="user_request")
+
+    assert erasure.pending
+    far.way.open()
+    assert far.place.store(retired).count() == 1
 
 
 def test_vectors_come_back_though_the_index_there_is_gone_for_good(far: FarHouse) -> None:

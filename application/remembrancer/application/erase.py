@@ -20,6 +20,9 @@ from remembrancer.domain.errors import StoreFullError, StoreUnavailableError, Un
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.parsed import parsed_name
 
+AT_ONCE = 100
+"""Entries of an owner in one transaction: a commit for each would cost more than erasing it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
@@ -101,10 +104,13 @@ class Erase:
         with self._transactions.acting_for(tenant, owner):
             entry_ids = self._vault.entries_of(tenant=tenant, owner=owner)
             erased = 0
-            for done, entry_id in enumerate(entry_ids, start=1):
-                erased += self._erase(entry_id, reason)
-                if progress is not None:
-                    progress(done, len(entry_ids))
+            for start in range(0, len(entry_ids), AT_ONCE):
+                some = entry_ids[start : start + AT_ONCE]
+                with self._transactions.begin():
+                    erased += sum(self._erase(one, reason) for one in some)
+                if progress is not None:  # Of what is committed.
+                    for done in range(start + 1, start + len(some) + 1):
+                        progress(done, len(entry_ids))
             with self._transactions.begin():
                 self._sessions.erase_owner(tenant=tenant, owner=owner)
         return Erasure(erased=erased, pending=not self._finished())

@@ -1,6 +1,6 @@
 """One registry of indexes, and the places where their vectors are kept."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from typing_extensions import override
 
@@ -70,6 +70,11 @@ class PlacedIndexes(VectorIndexes):
             place.make(index)
 
     @override
-    def sweep(self) -> None:
+    def sweep(self, dropping: Collection[VectorIndex] = ()) -> None:
+        for one in dropping:
+            if one.place not in self._places:
+                require_kept_here(one)
+        numbers = {one.number for one in dropping}
+        stay = [one for one in self.all() if one.number not in numbers]
         for name, place in self._places.items():
-            place.sweep({one.number for one in self.all() if one.place == name})
+            place.sweep({one.number for one in stay if one.place == name})

@@ -7,7 +7,6 @@ anywhere, it goes on from where it was.  Every answer comes from one index, so t
 switching to an index with gaps.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 
 from remembrancer.application.document_vectors import DocumentVectors
@@ -104,15 +103,13 @@ class Reindex:
         began = index.position
         with self._transactions.over_all_tenants():
             index = self._built(index, allow_gaps=allow_gaps, progress=progress)
-        retired = tuple(one.number for one in self._indexes.all() if one.number != index.number)
+        retired = [one for one in self._indexes.all() if one.number != index.number]
         if drop_retired:
-            self._drop([one for one in self._indexes.all() if one.number != index.number])
-            retired = ()
-            with suppress(StoreUnavailableError, SettingsError):  # The next one sweeps it away.
-                self._indexes.sweep()
+            retired = self._dropped(retired)
         with self._transactions.over_all_tenants():
             vectors = self._indexes.store(index).count()
-        return Reindexed(index=index, vectors=vectors, resumed_from=began, retired=retired)
+        numbers = tuple(one.number for one in retired)
+        return Reindexed(index=index, vectors=vectors, resumed_from=began, retired=numbers)
 
     def drop_retired(self) -> tuple[int, ...]:
         """Destroy the indexes that answered once; return their numbers.
@@ -120,11 +117,12 @@ class Reindex:
         One that is still being built stays: the next call goes on with it.
 
         Raises:
-            StoreUnavailableError: what keeps one elsewhere is away; call again to destroy it.
+            StoreUnavailableError: what keeps one elsewhere is away, or isn't set up here; none
+                was destroyed.
         """
         retired = [one for one in self._indexes.all() if one.state is IndexState.RETIRED]
+        self._indexes.sweep(retired)
         self._drop(retired)
-        self._indexes.sweep()
         return tuple(one.number for one in retired)
 
     def words(self, *, progress: Progress | None = None) -> int:
@@ -249,6 +247,16 @@ class Reindex:
         finally:
             if index.follows:
                 self._outbox.release(index, self._holder)
+
+    def _dropped(self, indexes: list[VectorIndex]) -> list[VectorIndex]:
+        """Destroy indexes; return those that stay, because what keeps them is away."""
+        away = list[VectorIndex]()
+        try:
+            self._indexes.sweep(indexes)
+        except (StoreUnavailableError, SettingsError):
+            away = [one for one in indexes if one.follows]
+        self._drop([one for one in indexes if one not in away])
+        return away
 
     def _drop(self, indexes: list[VectorIndex]) -> None:
         for one in indexes:

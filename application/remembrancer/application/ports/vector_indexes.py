@@ -1,5 +1,6 @@
 """The vector indexes there are: one serves, others are being built beside it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -137,13 +138,19 @@ class VectorIndexes(Protocol):
         """
         require_kept_here(index)
 
-    def sweep(self) -> None:
+    def sweep(self, dropping: Collection[VectorIndex] = ()) -> None:
         """Destroy what dropped indexes left elsewhere; called outside transactions.
 
+        Args:
+            dropping: indexes that will be dropped next.  Of those that are kept elsewhere the
+                vectors go first: what isn't in the registry any more no erasure would reach.
+
         Raises:
-            StoreUnavailableError: that place is away; it is done by the next call.
+            StoreUnavailableError: that place is away, or one of ``dropping`` is kept where
+                nothing is set up here; it is done by the next call.
         """
-        return  # without it, type checkers take the method for abstract
+        for one in dropping:
+            require_kept_here(one)
 
 
 def require_kept_here(index: VectorIndex) -> None:
