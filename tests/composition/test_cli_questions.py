@@ -278,6 +278,25 @@ def test_a_budget_into_which_nothing_fits_is_told(shell: Shell) -> None:
     assert "Nothing of it fitted into 5 tokens" in " ".join(done.err.split())
 
 
+def test_a_pack_of_what_may_not_be_shown_is_told(shell: Shell) -> None:
+    shell("remember", "The invoice service retries.", "--scope", "work")
+    shell("pack", "s", "plan", "invoice", "--scope", "work")
+
+    done = shell("pack", "s", "plan", "invoice")
+
+    assert "Nothing of what was selected may be shown: see to --scope" in " ".join(
+        done.err.split()
+    )
+
+
+def test_a_pack_of_nothing_is_told(shell: Shell) -> None:
+    shell("init")
+
+    done = shell("pack", "s", "plan", "invoice")
+
+    assert "Nothing was found" in done.err
+
+
 def test_an_explanation_has_no_names_of_fields(shell: Shell) -> None:
     shell("remember", "The invoice service retries.")
     shell("pack", "s", "plan", "invoice")

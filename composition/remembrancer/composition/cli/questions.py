@@ -32,6 +32,7 @@ from remembrancer.composition.cli.output import Output, counted, preview
 from remembrancer.domain.context_pack import ContextItem, ContextPack
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.recall import (
+    LeftOutReason,
     RecalledEntry,
     RecallKind,
 )
@@ -172,16 +173,28 @@ def _tell(out: Output, built: ContextPack) -> None:
         f"\npack {built.number} of {built.session}/{built.stage}: {built.tokens} of "
         f"{built.token_budget} tokens, digest {built.digest}"
     )
-    if not built.included and built.omitted:
-        out.note(
-            f"Nothing of it fitted into {counted(built.token_budget, 'token')}: give more with "
-            "--budget (--explain lists what was left out)."
-        )
+    if not built.included:
+        out.note(_why_empty(built))
     if built.reused_selection:
         out.note(
             f"{built.stage} of {built.session} was selected before: it keeps these entries, the "
             "question decided nothing. Take another stage to ask anew."
         )
+
+
+def _why_empty(built: ContextPack) -> str:
+    reasons = {reason for _, reason in built.omitted}
+    if not reasons:
+        return "Nothing was found, so there is nothing in it."
+    if LeftOutReason.BUDGET.value in reasons:
+        return (
+            f"Nothing of it fitted into {counted(built.token_budget, 'token')}: give more with "
+            "--budget (--explain lists what was left out)."
+        )
+    return (
+        "Nothing of what was selected may be shown: see to --scope and --ceiling (--explain lists "
+        "what was left out)."
+    )
 
 
 def replay(
