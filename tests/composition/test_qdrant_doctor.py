@@ -45,3 +45,20 @@ def test_doctor_does_not_mind_a_qdrant_that_is_not_used(shell: Shell) -> None:
 
     assert done.status == 0
     assert "qdrant" not in done.out
+
+
+def test_an_erasure_that_waits_for_qdrant_says_so(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMEMBRANCER_VECTOR_STORE__BACKEND", "qdrant")
+    monkeypatch.setenv("REMEMBRANCER_VECTOR_STORE__PATH", str(shell.folder / "vectors"))
+    entry_id = shell.json("remember", "the invoice service")["entry_id"]
+    shell("project")
+    monkeypatch.delenv("REMEMBRANCER_VECTOR_STORE__PATH")
+    monkeypatch.setenv("REMEMBRANCER_VECTOR_STORE__URL", NOBODY)
+
+    erased, looked = shell("erase", entry_id, "--reason", "user_request"), shell("doctor")
+
+    for done in (erased, looked):
+        assert done.status == 1
+        assert "where they are kept: `remembrancer project`" in " ".join(done.out.split())

@@ -22,6 +22,8 @@ _NO_DENSE = {
     "no_embedder_for_index": "another model made them than is set: recall goes by keywords "
     "(no_embedder_for_index)",
 }
+CARRY_OVER = "`remembrancer project` carries them over"
+
 _PENDING = {
     "sqlite": "another process still reads an old state; end it and run again",
     "postgres": "deleted rows lie in the files until `remembrancer maintain clear`, as the owner, "
@@ -100,12 +102,21 @@ def _erasure(memory: Remembrancer, settings: Settings) -> Finding:
     if _only_readable(settings.store):
         return Finding(what="erasures", ok=True, found="not looked at: may only be read")
     done = memory.finish_erasure()
+    advice = _PENDING.get(settings.store.backend, _PENDING["sqlite"])
+    if not done and waits_elsewhere(memory, settings):
+        advice = f"vectors wait to be destroyed where they are kept: {CARRY_OVER}"
     return Finding(
         what="erasures",
         ok=done,
         found="nothing erased is left in the files" if done else "pending",
-        advice="" if done else _PENDING.get(settings.store.backend, _PENDING["sqlite"]),
+        advice="" if done else advice,
     )
+
+
+def waits_elsewhere(memory: Remembrancer, settings: Settings) -> bool:
+    """Say whether a pending erasure waits for an index that is kept elsewhere."""
+    # On PostgreSQL, where this needs the auditor's login, its own files wait too.
+    return settings.store.backend != "postgres" and memory.status().waiting_erasures > 0
 
 
 def _only_readable(store: StoreSettings) -> bool:
@@ -172,7 +183,7 @@ def _carried(memory: Remembrancer) -> list[Finding]:
             what="projection",
             ok=not waiting,
             found=found,
-            advice="`remembrancer project` carries them over" if stands.behind or waiting else "",
+            advice=CARRY_OVER if stands.behind or waiting else "",
         )
     ]
 

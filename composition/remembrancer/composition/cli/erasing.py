@@ -16,6 +16,7 @@ from remembrancer.composition.cli.options import (
     opened,
 )
 from remembrancer.composition.cli.output import counted
+from remembrancer.composition.diagnosis import CARRY_OVER, waits_elsewhere
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.identity import parse_entry_id
 
@@ -115,9 +116,15 @@ def _show(session: Opened, erasure: Erasure, about: dict[str, str], told: str) -
     if session.out.as_json:
         session.out.data({**about, "erased": erasure.erased, "pending": erasure.pending})
     elif erasure.pending:
-        session.out.line(f"{told}; {_PENDING[session.settings.store.backend == 'postgres']}")
+        session.out.line(f"{told}; {_what_waits(session)}")
     else:
         session.out.line(f"{told}; nothing of it is left in the files.")
+
+
+def _what_waits(session: Opened) -> str:
+    if waits_elsewhere(session.memory, session.settings):
+        return f"vectors wait to be destroyed where they are kept: {CARRY_OVER}."
+    return _PENDING[session.settings.store.backend == "postgres"]
 
 
 def _end(erasure: Erasure) -> None:
