@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that can't show a character gets its escape, not a traceback.
             stream.reconfigure(errors="backslashreplace")
-    # Of a folder with many vectors, with a line of its source, at each command; README says it once.
+    # Of a folder with many vectors, at each command, with a line of its source; README says so.
     warnings.filterwarnings("ignore", message="Local mode is not recommended")
     given = sys.argv[1:] if arguments is None else arguments
     sys.exit(run(given))
