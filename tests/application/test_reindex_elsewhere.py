@@ -8,7 +8,7 @@ from tests.application.far_house import Counting, Crashed, FarHouse, Way, open_f
 from tests.application.house import HardOfHearing, a_context, a_query, an_entry
 
 from remembrancer.application import index_building
-from remembrancer.application.ports import VectorPoint
+from remembrancer.application.ports import VectorIndex, VectorPoint
 from remembrancer.contracts.embedder import HashingEmbedder
 from remembrancer.domain import RecallMode
 from remembrancer.domain.errors import IndexUnfitError, StoreUnavailableError
@@ -195,12 +195,12 @@ def test_what_was_built_is_looked_at_before_it_answers(
 ) -> None:
     with open_far_house(path, tmp_path, preferred="local") as house:
         ids = house.memory.remember_many([an_entry("fish"), an_entry("paper")])
-        done: list[str] = []
+        built: list[VectorIndex] = []
 
         def harm(name: str, _number: int) -> None:
-            if name == "upsert_many" and not done:
-                done.append(name)
-                store = house.place.store(house.store.indexes.all()[-1])
+            if name == "upsert_many" and not built:
+                built.append(house.store.indexes.all()[-1])
+                store = house.place.store(built[0])
                 kept = store.kept(ids)
                 if damage == "one too many":
                     store.upsert(version_id(ids[0], 9), kept[ids[0]].vector, {})
@@ -215,6 +215,8 @@ def test_what_was_built_is_looked_at_before_it_answers(
             house.memory.reindex(place="qdrant")
 
         assert [one.place for one in house.store.indexes.all()] == ["local"]
+        with pytest.raises(StoreUnavailableError):
+            house.place.store(built[0]).count()
         assert house.memory.reindex(place="qdrant").vectors == 2
 
 

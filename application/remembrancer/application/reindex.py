@@ -226,7 +226,7 @@ class Reindex:
                 return index
             while not (step := self._building.step(index, allow_gaps=allow_gaps)).caught_up:
                 index = step.index
-        self._drop([index])
+        self._dropped([index])
         raise IndexUnfitError(number=index.number, problem=problem or "it keeps changing")
 
     def _filled(self, index: VectorIndex, progress: Progress | None) -> int:
