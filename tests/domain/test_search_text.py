@@ -1,5 +1,6 @@
 """How texts are prepared and questions taken apart."""
 
+import string
 import unicodedata
 
 import pytest
@@ -13,6 +14,8 @@ from remembrancer.domain.search_text import (
     prepared,
     words,
 )
+
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +80,14 @@ def test_a_prepared_text_can_be_stored(text: str) -> None:
 )
 def test_words_and_phrases_of_a_question(text: str, phrases: list[tuple[str, ...]]) -> None:
     assert list(parsed_question(text).phrases) == phrases
+
+
+def test_no_character_has_case_beyond_ascii_once_it_is_prepared() -> None:
+    every = [chr(point) for point in range(0x80, 0x110000) if not 0xD800 <= point < 0xE000]
+
+    cased = [one for one in every if (spelt := prepared(one)).lower() != spelt.translate(_LOWER)]
+
+    assert cased == []
 
 
 def test_a_question_of_punctuation_looks_for_it() -> None:

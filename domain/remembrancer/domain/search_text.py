@@ -192,7 +192,8 @@ def _letters(character: str) -> str:
         if _is_set_apart(letter):
             spelt += f" {letter} "
             continue
-        for part in unicodedata.normalize("NFKD", letter).casefold():
+        # Folding turns Cherokee's small letters into capitals: the one alphabet it does so with.
+        for part in unicodedata.normalize("NFKD", letter).casefold().lower():
             category = unicodedata.category(part)
             if category == "Nd":
                 spelt += str(unicodedata.digit(part))

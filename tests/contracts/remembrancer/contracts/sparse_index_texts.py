@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from remembrancer.application.ports.sparse_index import SparseDocument, SparseIndex
@@ -161,6 +161,7 @@ class SparseTextsContract(ABC):
     def test_every_piece_of_any_text_finds_it(self, index: SparseIndex) -> None:
         @settings(max_examples=100)
         @given(text=st.text(max_size=60))
+        @example("\u13a0")  # Cherokee, whose small letters fold into capitals.
         def every_piece_finds(text: str) -> None:
             index.upsert_many([document(1, text)])
             # What consists of invisible characters alone can't be looked for.
