@@ -2,7 +2,8 @@
 
 The hand-written pair writes the same rows into tables of the same shape, with the same indexes but
 without row security: lock the owner's row, insert the event, insert or update the receipt, commit;
-one connection for each owner, which is kept, no rule, no hash, no order for followers.  Ours are
+one connection for each owner, which is kept, no rule, no hash, no order for followers.  A second
+one tells followers as well, with a NOTIFY in each of its transactions.  Ours are
 decided by the domain's rules; followers are notified meanwhile, and find every event, in order, at
 the end.
 """
@@ -58,16 +59,19 @@ def _at(width: int, server: Any) -> Iterator[Row]:
     with (
         _ledgers(fresh, width) as (ledgers, followed),
         _by_hand(fresh.superuser, width) as by_hand,
+        _by_hand(fresh.superuser, width, tells=True) as telling_by_hand,
         ThreadPoolExecutor(width) as pool,
     ):
         ours = _Turns(lambda number, until: _spend(ledgers, number, until), pool, width)
         theirs = _Turns(by_hand, pool, width)
+        telling = _Turns(telling_by_hand, pool, width)
         for round_ in range(-1, ROUNDS):
-            for turns in (ours, theirs)[:: 1 if round_ % 2 else -1]:
+            for turns in (theirs, ours, telling)[:: 1 if round_ % 2 else -1]:
                 turns.take()
             if round_ < 0:  # Statements are prepared and planned by now.
                 ours.rates.clear()
                 theirs.rates.clear()
+                telling.rates.clear()
         stock = _Turns(_stock_appends(fresh.superuser, width), pool, width)
         for _ in range(3):
             stock.take()
@@ -83,6 +87,12 @@ def _at(width: int, server: Any) -> Iterator[Row]:
     yield Row(
         what=f"postgres: pairs to hand-written, {owners}",
         ours=statistics.median(map(truediv, ours.rates, theirs.rates)),
+        unit="",
+        at_least=0.8,
+    )
+    yield Row(
+        what=f"postgres: the same, to hand-written that NOTIFY, {owners}",
+        ours=statistics.median(map(truediv, ours.rates, telling.rates)),
         unit="",
         at_least=0.8,
     )
@@ -181,6 +191,7 @@ _SETTLED = (
     "UPDATE plain.spend_receipts SET state = 'settled', charged_quanta = 3, usage_tokens = 7"
     " WHERE tenant = 'acme' AND owner = %s AND reservation_id = %s"
 )
+_NOTIFY = "NOTIFY remembrancer_events"
 
 
 def _make_plain_tables(dsn: str, width: int) -> None:
@@ -198,7 +209,7 @@ def _make_plain_tables(dsn: str, width: int) -> None:
 
 
 @contextmanager
-def _by_hand(dsn: str, width: int) -> Generator[Work]:
+def _by_hand(dsn: str, width: int, *, tells: bool = False) -> Generator[Work]:
     """Lend a connection to each owner, as ours has one: opening it is no part of a pair."""
     import psycopg  # noqa: PLC0415  # if installed
 
@@ -223,6 +234,8 @@ def _by_hand(dsn: str, width: int) -> Generator[Work]:
                         connection.execute(_RECEIPT, receipt)
                     else:
                         connection.execute(_SETTLED, (owner, reservation_id))
+                    if tells:
+                        connection.execute(_NOTIFY)
                     connection.commit()
                 pairs += 1
             return pairs
