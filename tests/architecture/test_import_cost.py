@@ -61,6 +61,13 @@ def test_import_leaves_the_heavy_outside(statement: str, tmp_path: Path) -> None
     assert others - {"remembrancer"} <= LIGHT
 
 
+def test_the_command_line_sees_to_interrupts_before_it_loads_anything(tmp_path: Path) -> None:
+    loaded = _loaded_by("from remembrancer.composition.cli import main", tmp_path)
+
+    others = {name for name in loaded if name not in sys.stdlib_module_names}
+    assert others - _loaded_by("", tmp_path) == {"remembrancer"}
+
+
 def test_domain_needs_no_database_and_no_event_loop(tmp_path: Path) -> None:
     loaded = _loaded_by("import remembrancer.domain", tmp_path)
 

@@ -181,9 +181,11 @@ def test_a_wrong_label_is_refused_before_anything_is_read(filled: Shell) -> None
     assert filled.json("status")["entries"] == 0
 
 
-@pytest.mark.parametrize("error", [StoreFullError(store="memory.db"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    ("error", "status"), [(StoreFullError(store="memory.db"), 1), (KeyboardInterrupt(), 130)]
+)
 def test_an_import_that_breaks_off_says_how_far_it_came(
-    filled: Shell, monkeypatch: pytest.MonkeyPatch, error: BaseException
+    filled: Shell, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int
 ) -> None:
     def breaks_off(*_: Any, progress: Progress, **__: Any) -> None:
         progress(1, 2)
@@ -193,7 +195,7 @@ def test_an_import_that_breaks_off_says_how_far_it_came(
 
     done = filled("import", "docs")
 
-    assert done.status == 1
+    assert done.status == status
     assert "1 of 2 files are in; run it again to go on" in done.err
     assert "nothing was" not in done.err
 

@@ -137,9 +137,54 @@ def test_an_interrupt_is_no_traceback(shell: Shell) -> None:
         process.send_signal(signal.SIGINT)
         told = process.stderr.read()
 
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert b"interrupted" in told
     assert b"Traceback" not in told
+
+
+_INTERRUPTED_AT = """
+import os, signal, sys
+def interrupt(event, arguments):
+    if (event, arguments[0]) == ("import", {module!r}):
+        os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(interrupt)
+sys.argv = ["remembrancer", "init"]
+from remembrancer.composition.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["remembrancer.composition.cli.app", "pydantic_core", "typer", "rich.table", "eventsourcing"],
+)
+def test_an_interrupt_while_it_loads_is_quiet(shell: Shell, module: str) -> None:
+    """Also in the midst of a package that takes every exception for its own trouble."""
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_AT.format(module=module)],
+        cwd=shell.folder,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    assert not list(shell.folder.iterdir())
+
+
+def test_an_interrupt_that_the_parent_ignores_stays_ignored(shell: Shell) -> None:
+    """As ``nohup`` and a shell's ``&`` ask for."""
+    script = _INTERRUPTED_AT.format(module="typer")
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", script],
+        cwd=shell.folder,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def _redirected(shell: Shell, line: str) -> Result:

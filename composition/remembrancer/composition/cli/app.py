@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from remembrancer.composition.cli import (
+    INTERRUPTED,
     audit,
     documents,
     entries,
@@ -27,8 +28,6 @@ from remembrancer.composition.cli.output import Output
 from remembrancer.domain.errors import RefusedError, RemembrancerError, SettingsError
 
 OK, FINDING, WRONG_USE = 0, 1, 2
-_INTERRUPTED = 130
-"""What Typer makes of a KeyboardInterrupt."""
 
 # The base of Click's errors.  Newer releases of Typer bring a Click of their own, so it can't be
 # had by `import click`; no name of it is public in both.
@@ -89,8 +88,8 @@ app.add_typer(maintain.maintain_app, name="maintain")
 app.add_typer(migrate.migrate_app, name="migrate")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; ends the process with its exit status."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line as a process does; return its exit status."""
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -99,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
     # Of a folder with many vectors, at each command, with a line of its source; README says so.
     warnings.filterwarnings("ignore", message="Local mode is not recommended")
     given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(run(given))
+    return run(given)
 
 
 def run(arguments: list[str]) -> int:
@@ -116,7 +115,7 @@ def run(arguments: list[str]) -> int:
         out.wrong_use(error)
         return WRONG_USE
     except (typer.Abort, KeyboardInterrupt):
-        status = _INTERRUPTED
+        status = INTERRUPTED
     except BrokenPipeError:
         out.hang_up()
         return OK
@@ -126,9 +125,8 @@ def run(arguments: list[str]) -> int:
         out.hang_up()
         out.failed(error)
         return FINDING
-    if status == _INTERRUPTED:
+    if status == INTERRUPTED:
         out.note("interrupted: what was committed before stays, the rest was undone")
-        return FINDING
     return status if isinstance(status, int) else OK
 
 
