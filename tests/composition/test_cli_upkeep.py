@@ -1,5 +1,6 @@
 """``status``, ``doctor`` and ``reindex`` on the command line."""
 
+import apsw
 import pytest
 from tests.composition.shell import Shell
 from tests.composition.test_cli_gates import TOML
@@ -31,6 +32,29 @@ def test_status_says_that_the_stores_own_index_is_in_step_with_the_log(filled: S
 
     [row] = [line for line in told.splitlines() if "wordllama" in line]
     assert "in step" in row
+
+
+def test_doctor_finds_a_damaged_file_and_leaves_it_alone(filled: Shell) -> None:
+    path = filled.folder / "memory.db"
+    connection = apsw.Connection(str(path))
+    connection.execute(
+        "CREATE TABLE thing (number INTEGER NOT NULL); INSERT INTO thing VALUES (1)"
+    )
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute(
+        "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = ?)"
+        " WHERE name = 'thing'",
+        ("stored_events",),
+    )
+    connection.close()
+    before = path.read_bytes()
+
+    done = filled("doctor", "--json")
+
+    findings = {one["what"]: one for one in done.data}
+    assert (done.status, list(findings)) == (1, ["packages", "file"])
+    assert findings["file"]["found"].startswith("damaged: ")
+    assert path.read_bytes() == before
 
 
 def test_doctor_finds_nothing_wrong(filled: Shell) -> None:

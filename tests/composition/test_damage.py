@@ -73,6 +73,7 @@ USES: dict[str, Callable[[Remembrancer], Any]] = {
     "replay": lambda m: m.replay("s", "plan", **replay_of()),
     "status": lambda m: m.status(),
     "remember": lambda m: m.remember(an_entry("invoice, one more")),
+    "check up": lambda m: m.check_up(),
     "reindex": lambda m: m.reindex(words=True),
 }
 

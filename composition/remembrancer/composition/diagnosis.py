@@ -41,11 +41,20 @@ class Finding:
     advice: str = ""
 
 
-def diagnose(memory: Remembrancer, settings: Settings) -> list[Finding]:
-    """Look at the installation and an open memory; changes nothing but pending erasures."""
+def diagnose(memory: Remembrancer, settings: Settings, *, deep: bool = False) -> list[Finding]:
+    """Look at the installation and an open memory; changes nothing but pending erasures.
+
+    A damaged file isn't touched any further.
+    """
+    store = [
+        Finding(what=what, ok=ok, found=found, advice=advice)
+        for what, ok, found, advice in memory.check_up(deep=deep)
+    ]
+    if settings.store.backend == "sqlite" and not all(one.ok for one in store):
+        return [_packages(), *store]
     return [
         _packages(),
-        *_server(memory),
+        *store,
         _erasure(memory, settings),
         *_counted(memory, settings),
         *_provider(memory, settings),
@@ -88,14 +97,6 @@ def _counted(memory: Remembrancer, settings: Settings) -> list[Finding]:
         ]
     except SettingsError as error:
         return [Finding(what="counts", ok=False, found="can't be read", advice=str(error))]
-
-
-def _server(memory: Remembrancer) -> list[Finding]:
-    looked_at = memory.check_up()
-    return [
-        Finding(what=what, ok=ok, found=found, advice=advice)
-        for what, ok, found, advice in looked_at
-    ]
 
 
 def _erasure(memory: Remembrancer, settings: Settings) -> Finding:
@@ -234,9 +235,10 @@ def provider_state(memory: Remembrancer, settings: Settings) -> str | None:
 
 def after_reindexing(memory: Remembrancer, settings: Settings, index: VectorIndex) -> list[str]:
     """Return what whoever reindexed may have expected otherwise."""
+    on_server = memory.check_up() if settings.store.backend == "postgres" else ()
     told = [
         f"The {what} is {found}: {advice}."
-        for what, _, found, advice in memory.check_up()
+        for what, _, found, advice in on_server
         if what == APPROXIMATE and advice
     ]
     if settings.provider is not None and memory.gates().pending:

@@ -347,10 +347,13 @@ class Remembrancer(LookingBack, Carrying, Auditing):
         """Return counts of every part, and whether recall goes by vectors."""
         return self._parts().status()()
 
-    def check_up(self) -> Sequence[tuple[str, bool, str, str]]:
-        """Look at the store's server: what, whether it is in order, what was found, what to do."""
+    def check_up(self, *, deep: bool = False) -> Sequence[tuple[str, bool, str, str]]:
+        """Look at the server, or for damage of the file, also of a very long one if ``deep``.
+
+        Returns what was looked at, whether it is in order, what was found, and what to do.
+        """
         look = self._parts().store().check_up
-        return () if look is None else look()
+        return () if look is None else look(deep)
 
     aremember = async_twin(remember)
     aremember_many = async_twin(remember_many)

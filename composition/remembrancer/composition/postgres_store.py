@@ -54,7 +54,7 @@ def postgres_store(
             secret=PostgresInstallationSecret(database=database, randomness=randomness),
             archive=PostgresArchive(database=database),
             audit=lambda: postgres_audit(settings),
-            check_up=lambda: check_up(database, now=clock.now),
+            check_up=lambda _: check_up(database, now=clock.now),
         )
 
 

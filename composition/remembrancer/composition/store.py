@@ -119,6 +119,7 @@ def _sqlite_store(
     # As above.
     from remembrancer.adapters.eventlog.event_log import RecordedEventLog  # noqa: PLC0415
     from remembrancer.adapters.sqlite.archive import SqliteArchive  # noqa: PLC0415
+    from remembrancer.adapters.sqlite.check_up import check_up  # noqa: PLC0415
     from remembrancer.adapters.sqlite.database import Database  # noqa: PLC0415
     from remembrancer.adapters.sqlite.entry_vault import SqliteEntryVault  # noqa: PLC0415
     from remembrancer.adapters.sqlite.installation_secret import (  # noqa: PLC0415
@@ -148,6 +149,7 @@ def _sqlite_store(
             secret=SqliteInstallationSecret(database=database, randomness=randomness),
             archive=SqliteArchive(database=database),
             audit=lambda: _sqlite_audit(settings, is_ours=True),
+            check_up=lambda deep: check_up(database, deep=deep),
         )
 
 

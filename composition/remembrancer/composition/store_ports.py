@@ -40,5 +40,6 @@ class Store:
     archive: "Archive"
     audit: "Callable[[], AbstractContextManager[AuditSource]] | None" = None
     """Opens the same store for an audit, beside what is open."""
-    check_up: "Callable[[], Sequence[tuple[str, bool, str, str]]] | None" = None
-    """Looks at the server: what, whether it is as it should be, what was found, what to do."""
+    check_up: "Callable[[bool], Sequence[tuple[str, bool, str, str]]] | None" = None
+    """Looks at the server or the file, deeply or not: what, whether it is as it should be, what
+    was found, what to do."""

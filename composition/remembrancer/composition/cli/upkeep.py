@@ -198,11 +198,22 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
             )
 
 
-def doctor(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
+def doctor(
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Look for damage also in a very long file, and in indexes."),
+    ] = False,
+    db: Db = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
     """Check the installation and the memory, and say what to do.  Exit status 1 on a finding."""
     try:
-        with opened(db, config, as_json=as_json) as session:
-            findings = diagnose(session.memory, session.settings)
+        with (
+            opened(db, config, as_json=as_json) as session,
+            session.out.progress("looking for damage"),
+        ):
+            findings = diagnose(session.memory, session.settings, deep=deep)
     except StoreError as error:
         settings = read_settings(db, config)
         if settings.store.backend != "postgres":
