@@ -25,13 +25,13 @@ def path(tmp_path: Path) -> Path:
 def _overwrite(path: Path, table: str) -> None:
     """Destroy the pages below a table's first one, as a failing disk would."""
     connection = apsw.Connection(str(path))
-    leaves = connection.execute(
-        "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' LIMIT 5", (table,)
+    places = connection.execute(
+        "SELECT pgoffset FROM dbstat WHERE name = ? AND pagetype = 'leaf' LIMIT 5", (table,)
     ).fetchall()
     connection.close()
     with path.open("r+b") as file:
-        for (page,) in leaves:
-            file.seek((page - 1) * 4096)
+        for (place,) in places:
+            file.seek(int(str(place)))
             file.write(b"\xa5" * 4096)
 
 

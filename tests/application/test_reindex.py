@@ -175,6 +175,18 @@ def test_turning_to_a_third_space_drops_the_half_built_second(house: House) -> N
     assert _states(house) == [(1, IndexState.RETIRED), (3, IndexState.ACTIVE)]
 
 
+def test_a_half_built_index_goes_only_where_that_is_asked_for(house: House) -> None:
+    house.memory.remember_many([an_entry(text) for text in TEXTS])
+    with pytest.raises(Interrupted):
+        house.memory.reindex(embedder=NEW, progress=_stopping_at(1))
+
+    kept = house.memory.drop_retired_indexes()
+    dropped = house.memory.drop_retired_indexes(unfinished=True)
+
+    assert (kept, dropped) == ((), (2,))
+    assert _states(house) == [(1, IndexState.ACTIVE)]
+
+
 # -- Others meanwhile --------------------------------------------------------
 
 

@@ -1,9 +1,13 @@
 """``status``, ``doctor`` and ``reindex`` on the command line."""
 
+from typing import Any
+
 import apsw
 import pytest
 from tests.composition.shell import Shell
 from tests.composition.test_cli_gates import TOML
+
+from remembrancer.application.index_building import IndexBuilding
 
 
 @pytest.fixture
@@ -111,6 +115,61 @@ def test_retired_indexes_can_be_dropped_alone(shell: Shell) -> None:
 
     assert (done.out, again.out) == ("Destroyed: index 1.\n", "There is none to drop.\n")
     assert [one["number"] for one in shell.json("status")["indexes"]] == [2]
+
+
+def test_an_index_whose_building_broke_off_can_be_given_up(
+    filled: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks_off(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(IndexBuilding, "switched", breaks_off)
+        interrupted = filled("reindex")
+    looked = filled("doctor")
+    done = filled("reindex", "--drop-unfinished")
+
+    assert (interrupted.status, looked.status) == (130, 1)
+    assert done.out == "Destroyed: index 2.\n"
+    assert filled("doctor").status == 0
+
+
+QDRANT_TOML = """
+[vector_store]
+backend = "qdrant"
+url = "https://127.0.0.1:1"
+api_key_variable = "NO_SUCH_KEY"
+"""
+
+
+@pytest.mark.parametrize(
+    ("toml", "place"),
+    [
+        (QDRANT_TOML, "variable NO_SUCH_KEY"),
+        (QDRANT_TOML.replace("variable", "file"), "file NO_SUCH_KEY"),
+        (TOML.replace("[pricing]", 'api_key_variable = "NO_KEY"\n[pricing]'), "variable NO_KEY"),
+    ],
+    ids=["of Qdrant", "of Qdrant in a file", "of the provider"],
+)
+def test_a_key_that_is_named_and_missing_is_told(filled: Shell, toml: str, place: str) -> None:
+    (filled.folder / "remembrancer.toml").write_text(toml)
+
+    shown, data, looked = filled("status"), filled.json("status"), filled("doctor")
+
+    assert f"Missing: setting {place}: " in shown.out
+    assert [one.partition(": ")[0] for one in data["missing_secrets"]] == [f"setting {place}"]
+    assert looked.status == 1
+    assert f"setting {place}: " in " ".join(looked.out.split())
+
+
+def test_a_key_that_is_there_is_not_told(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_SUCH_KEY", "canary-key")
+    (filled.folder / "remembrancer.toml").write_text(QDRANT_TOML)
+
+    shown, data, looked = filled("status"), filled.json("status"), filled("doctor")
+
+    assert data["missing_secrets"] == []
+    assert "canary" not in shown.out + looked.out
 
 
 def test_status_tells_of_a_remote_provider(shell: Shell) -> None:

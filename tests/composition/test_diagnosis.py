@@ -101,6 +101,27 @@ def test_a_pending_erasure_is_a_finding(memory: Remembrancer, settings: Settings
     assert _found(memory, settings)["erasures"].ok
 
 
+def test_an_index_whose_building_broke_off_is_a_finding(
+    memory: Remembrancer, settings: Settings
+) -> None:
+    for number in range(3):
+        _remember(memory, f"some words {number}")
+
+    def breaks_off(_done: int, _end: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        memory.reindex(progress=breaks_off)
+    finding = _found(memory, settings)["indexes"]
+    memory.drop_retired_indexes(unfinished=True)
+
+    assert not finding.ok
+    assert finding.found == "index 2 was begun and isn't finished: position 3 of 3"
+    assert "`remembrancer reindex` goes on" in finding.advice
+    assert "`remembrancer reindex --drop-unfinished` gives it up" in finding.advice
+    assert _found(memory, settings)["indexes"].ok
+
+
 def test_what_may_only_be_read_is_not_touched(settings: Settings) -> None:
     assembled(settings).close()
     reading = Settings.parse({"store": {"path": str(settings.store.path), "read_only": True}})

@@ -111,19 +111,28 @@ class Reindex:
         numbers = tuple(one.number for one in retired)
         return Reindexed(index=index, vectors=vectors, resumed_from=began, retired=numbers)
 
-    def drop_retired(self) -> tuple[int, ...]:
+    def drop_retired(self, *, unfinished: bool = False) -> tuple[int, ...]:
         """Destroy the indexes that answered once; return their numbers.
 
-        One that is still being built stays: the next call goes on with it.
+        One that is still being built stays, and the next call goes on with it, unless
+        ``unfinished`` says that it goes too: a process that builds it just now is told so.
 
         Raises:
-            StoreUnavailableError: what keeps one elsewhere is away, or isn't set up here; none
-                was destroyed.
+            StoreUnavailableError: what keeps one elsewhere is away, or isn't set up here, or
+                another process builds one there; none was destroyed.
         """
-        retired = [one for one in self._indexes.all() if one.state is IndexState.RETIRED]
-        self._indexes.sweep(retired)
-        self._drop(retired)
-        return tuple(one.number for one in retired)
+        states = {IndexState.RETIRED, *([IndexState.BUILDING] if unfinished else [])}
+        going = [one for one in self._indexes.all() if one.state in states]
+        building = [one for one in going if one.state is IndexState.BUILDING]
+        try:
+            for one in building:
+                self._require_alone(one)
+            self._indexes.sweep(going)
+            self._drop(going)
+        finally:
+            for one in building:
+                self._outbox.release(one, self._holder)
+        return tuple(one.number for one in going)
 
     def words(self, *, progress: Progress | None = None) -> int:
         """Rebuild the sparse index, in one transaction; return how many versions are in it."""

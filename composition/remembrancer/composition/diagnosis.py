@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from remembrancer.adapters.clock.clock import SystemClock
@@ -9,7 +10,7 @@ from remembrancer.application.ports import IndexState, VectorIndex
 from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import Settings, StoreSettings
 from remembrancer.composition.settings_postgres import LOGINS, optional_connection_string
-from remembrancer.composition.vector_places import QDRANT, require_answer
+from remembrancer.composition.vector_places import QDRANT, key_problem, require_answer
 from remembrancer.domain.errors import SettingsError, StoreError
 
 APPROXIMATE = "approximate index"
@@ -158,10 +159,13 @@ def _vectors(memory: Remembrancer) -> Finding:
 
 
 def _spaces(memory: Remembrancer) -> Finding:
-    kept = memory.status().indexes
-    retired = [one for one in kept if one.state != "active"]
+    stands = memory.status()
+    for one in stands.indexes:
+        if one.state is IndexState.BUILDING:
+            return _unfinished(one, stands.events)
+    retired = [one for one in stands.indexes if one.state is IndexState.RETIRED]
     if not retired:
-        found = "one answers, no other is kept" if kept else "no vector index yet"
+        found = "one answers, no other is kept" if stands.indexes else "no vector index yet"
         return Finding(what="indexes", ok=True, found=found)
     numbers = ", ".join(f"{one.number} ({one.state.value})" for one in retired)
     return Finding(
@@ -169,6 +173,18 @@ def _spaces(memory: Remembrancer) -> Finding:
         ok=True,
         found=f"kept beside the one that answers: {numbers}",
         advice="`remembrancer reindex --only-drop-retired` destroys those that answered once",
+    )
+
+
+def _unfinished(index: VectorIndex, end: int) -> Finding:
+    # Whether somebody is at it just now isn't on record where the store keeps the vectors itself.
+    return Finding(
+        what="indexes",
+        ok=False,
+        found=f"index {index.number} was begun and isn't finished: position {index.position} of "
+        f"{end}",
+        advice="unless a reindex runs just now: `remembrancer reindex` goes on from there, "
+        "`remembrancer reindex --drop-unfinished` gives it up",
     )
 
 
@@ -191,16 +207,29 @@ def _carried(memory: Remembrancer) -> list[Finding]:
 
 def _elsewhere(memory: Remembrancer, settings: Settings) -> list[Finding]:
     """Say whether Qdrant answers where the next index goes there; of those there others tell."""
-    places = settings.vector_store
-    if places.backend != QDRANT or places.url is None:
-        return []
-    if any(one.follows for one in memory.status().indexes):
+    places, indexes = settings.vector_store, memory.status().indexes
+    problem = _vector_key_problem(settings, indexes)
+    if problem is not None:
+        return [Finding(what="qdrant", ok=False, found="its key is missing", advice=problem)]
+    if places.backend != QDRANT or places.url is None or any(one.follows for one in indexes):
         return []
     try:
         require_answer(places, clock=SystemClock())
     except (SettingsError, StoreError) as error:
         return [Finding(what="qdrant", ok=False, found="can't be used", advice=str(error))]
     return [Finding(what="qdrant", ok=True, found="answers; no vectors are there yet")]
+
+
+def _vector_key_problem(settings: Settings, indexes: Sequence[VectorIndex]) -> str | None:
+    places = settings.vector_store
+    used = places.backend == QDRANT or any(one.follows for one in indexes)
+    return key_problem(places) if used and places.url is not None else None
+
+
+def missing_secrets(settings: Settings, indexes: Sequence[VectorIndex]) -> list[str]:
+    """Return what is wrong with the keys that the settings name and that are needed."""
+    problems = [_vector_key_problem(settings, indexes), _provider_key_problem(settings)]
+    return [one for one in problems if one is not None]
 
 
 def _dimensions(memory: Remembrancer, settings: Settings) -> list[Finding]:
@@ -254,20 +283,32 @@ def _provider(memory: Remembrancer, settings: Settings) -> list[Finding]:
     state = provider_state(memory, settings)
     if settings.provider is None or state is None:
         return []
-    # Loads what only a provider needs.
-    from remembrancer.composition.remote import secret_of  # noqa: PLC0415
-
-    try:
-        key = "an API key is there" if secret_of(settings.provider).read() else "no API key is set"
-        problem = ""
-    except SettingsError as error:
-        key, problem = "the API key is missing", str(error)
+    problem = _provider_key_problem(settings)
+    if problem is not None:
+        key = "the API key is missing"
+    elif settings.provider.api_key_variable or settings.provider.api_key_file:
+        key = "an API key is there"
+    else:
+        key = "no API key is set"
     pending = memory.gates().pending
     return [
         Finding(
             what="provider",
-            ok=not problem,
+            ok=problem is None,
             found=f"{state}; {key}",
             advice=problem or ("`remembrancer gates` says what is missing" if pending else ""),
         )
     ]
+
+
+def _provider_key_problem(settings: Settings) -> str | None:
+    if settings.provider is None:
+        return None
+    # Loads what only a provider needs.
+    from remembrancer.composition.remote import secret_of  # noqa: PLC0415
+
+    try:
+        secret_of(settings.provider).read()
+    except SettingsError as error:
+        return str(error)
+    return None

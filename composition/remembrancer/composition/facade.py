@@ -339,9 +339,12 @@ class Remembrancer(LookingBack, Carrying, Auditing):
         """
         return self._parts().reindex().missing(progress=progress)
 
-    def drop_retired_indexes(self) -> tuple[int, ...]:
-        """Destroy the vector indexes that don't answer any more; return their numbers."""
-        return self._parts().reindex().drop_retired()
+    def drop_retired_indexes(self, *, unfinished: bool = False) -> tuple[int, ...]:
+        """Destroy the vector indexes that don't answer any more; return their numbers.
+
+        With ``unfinished`` also one whose building broke off.
+        """
+        return self._parts().reindex().drop_retired(unfinished=unfinished)
 
     def status(self) -> Status:
         """Return counts of every part, and whether recall goes by vectors."""

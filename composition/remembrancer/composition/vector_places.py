@@ -73,6 +73,15 @@ def require_answer(settings: VectorStoreSettings, *, clock: Clock) -> None:
         link.close()
 
 
+def key_problem(settings: VectorStoreSettings) -> str | None:
+    """Return what is wrong with the key that a server of Qdrant's is to be asked with, if any."""
+    try:
+        _key_source(settings).read()
+    except SettingsError as error:
+        return str(error)
+    return None
+
+
 def _options(settings: VectorStoreSettings) -> "QdrantOptions":
     from remembrancer.adapters.qdrant.options import QdrantOptions  # noqa: PLC0415  # as above
 

@@ -18,6 +18,7 @@ from remembrancer.composition.diagnosis import (
     after_reindexing,
     diagnose,
     diagnose_without,
+    missing_secrets,
     provider_state,
 )
 from remembrancer.composition.settings import Settings
@@ -42,6 +43,13 @@ def reindex(
     only_drop_retired: Annotated[
         bool, typer.Option("--only-drop-retired", help="Destroy these, and build nothing.")
     ] = False,
+    drop_unfinished: Annotated[
+        bool,
+        typer.Option(
+            "--drop-unfinished",
+            help="As --only-drop-retired, and an index whose building broke off too.",
+        ),
+    ] = False,
     allow_gaps: Annotated[
         bool,
         typer.Option("--allow-gaps", help="Switch even where vectors couldn't be bought."),
@@ -58,8 +66,8 @@ def reindex(
         if missing:
             _missing(session)
             return
-        if only_drop_retired:
-            _drop_retired(session)
+        if only_drop_retired or drop_unfinished:
+            _drop_retired(session, unfinished=drop_unfinished)
             return
         with session.out.progress("reindexing") as progress:
             done = session.memory.reindex(
@@ -157,8 +165,8 @@ def _missing(session: Opened) -> None:
         session.out.line(f"{counted(added, 'vector')} added.")
 
 
-def _drop_retired(session: Opened) -> None:
-    dropped = session.memory.drop_retired_indexes()
+def _drop_retired(session: Opened, *, unfinished: bool) -> None:
+    dropped = session.memory.drop_retired_indexes(unfinished=unfinished)
     if session.out.as_json:
         session.out.data({"dropped": list(dropped)})
     else:
@@ -171,8 +179,10 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
     with opened(db, config, as_json=as_json, read_only=True) as session:
         stands = session.memory.status()
         provider = provider_state(session.memory, session.settings)
+        missing = missing_secrets(session.settings, stands.indexes)
         if as_json:
-            session.out.data({**_status_data(stands), "provider": provider})
+            told = {"provider": provider, "missing_secrets": missing}
+            session.out.data({**_status_data(stands), **told})
             return
         session.out.table(
             session.settings.store.place,
@@ -196,6 +206,8 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
                     for one in stands.indexes
                 ],
             )
+        for problem in missing:
+            session.out.line(f"Missing: {problem}.", style="yellow")
 
 
 def doctor(
