@@ -41,11 +41,11 @@ class TestDefaultAccessPolicy(AccessPolicyContract):
     @pytest.mark.parametrize(
         "entry",
         [
-            replace(ENTRY, tenant="acme-corp"),
-            replace(ENTRY, owner="ben"),
-            replace(ENTRY, scope="project-x"),
-            replace(ENTRY, scope="home"),
-            replace(ENTRY, sensitivity=Sensitivity.CONFIDENTIAL),
+            ENTRY._replace(tenant="acme-corp"),
+            ENTRY._replace(owner="ben"),
+            ENTRY._replace(scope="project-x"),
+            ENTRY._replace(scope="home"),
+            ENTRY._replace(sensitivity=Sensitivity.CONFIDENTIAL),
         ],
         ids=["tenant", "owner", "scope", "wider scope", "sensitivity"],
     )

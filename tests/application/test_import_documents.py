@@ -1,7 +1,6 @@
 """Importing again changes only what was edited."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,8 +49,7 @@ class Memory:
         metadata: Mapping[str, str] | None = None,
     ) -> None:
         old = self.vault.current([entry_id])[entry_id]
-        new = replace(
-            old,
+        new = old._replace(
             version=old.version + 1,
             text=text or old.text,
             sensitivity=sensitivity or old.sensitivity,

@@ -168,7 +168,7 @@ def test_of_two_writers_the_second_is_stale(log: EventLog) -> None:
     assert first is not None
     assert second is not None
     for entry in (first, second):
-        header = replace(an_original().header, version=2)
+        header = an_original().header._replace(version=2)
         entry.correct(header, digest="e" * 64, length=4, reason="edited", at=MORNING)
     append(log, first)
 

@@ -1,7 +1,6 @@
 """Quotations: the committed version, if it may still be shown."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,7 +89,7 @@ def test_order_is_that_of_the_selection() -> None:
 )
 def test_what_is_not_as_it_was_is_not_quoted(changes: dict[str, Any], gone: str) -> None:
     selected = an_original()
-    kept = replace(selected, **changes)
+    kept = selected._replace(**changes)
 
     [quotation] = _quoted([kept], [selected])
 

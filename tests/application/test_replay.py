@@ -244,7 +244,7 @@ class _Altered:
 
     def versions(self, wanted: Any) -> dict[tuple[EntryId, int], Original]:
         found = self._real.versions(wanted)
-        return {key: replace(one, text=one.text + "!") for key, one in found.items()}
+        return {key: one._replace(text=one.text + "!") for key, one in found.items()}
 
 
 class _AlteredSource(_Altered):
@@ -252,7 +252,7 @@ class _AlteredSource(_Altered):
 
     def versions(self, wanted: Any) -> dict[tuple[EntryId, int], Original]:
         found = self._real.versions(wanted)
-        return {key: replace(one, metadata={"path": "x"}) for key, one in found.items()}
+        return {key: one._replace(metadata={"path": "x"}) for key, one in found.items()}
 
 
 def _with_vault(kind: Callable[[Any], Any]) -> Callable[[Store], Store]:

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -118,7 +117,7 @@ class EntryMachine(RuleBasedStateMachine):
 
     def _header(self, label: tuple[str, str, Sensitivity]) -> EntryHeader:
         scope, kind, sensitivity = label
-        return replace(HEADER, scope=scope, kind=kind, sensitivity=sensitivity)
+        return HEADER._replace(scope=scope, kind=kind, sensitivity=sensitivity)
 
     def _tick(self) -> datetime:
         self.now += timedelta(seconds=1)

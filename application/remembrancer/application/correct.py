@@ -1,7 +1,6 @@
 """Use case: correct an entry."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from remembrancer.application.entry_index import EntryIndex
 from remembrancer.application.load import append, load
@@ -111,14 +110,13 @@ class Correct:
             new = self._next_version(old, wanted, tokens, reason)
             self._record(new, reason)
             self._vault.keep([new])
-            superseded = replace(old, superseded_at=new.recorded_at)
+            superseded = old._replace(superseded_at=new.recorded_at)
             self._index.supersede(superseded, new, vector, index)
             return new.version
 
     def _next_version(self, old: Original, wanted: NewEntry, tokens: int, reason: str) -> Original:
         salt = self._randomness.bytes(SALT_BYTES)
-        return replace(
-            old,
+        return old._replace(
             version=old.version + 1,
             scope=wanted.scope,
             kind=wanted.kind,

@@ -6,9 +6,8 @@ the vault (design section 4).  Topics and field names are stored format: never r
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, NamedTuple, Self, cast
 from uuid import UUID
 
 from eventsourcing.domain import Aggregate, event
@@ -69,8 +68,7 @@ class Reason(Parsed):
     reason: Annotated[FilledText, Field(repr=False)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryHeader:
+class EntryHeader(NamedTuple):
     """The labels of one version of an entry: all that permission is decided by."""
 
     tenant: str

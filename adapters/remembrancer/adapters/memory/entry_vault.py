@@ -1,7 +1,6 @@
 """Originals in dictionaries."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from typing_extensions import override
@@ -148,11 +147,11 @@ class MemoryEntryVault(EntryVault):
         if original.version != len(before) + 1:
             raise StaleStreamError(MemoryEntry.create_id(original.tenant, entry_id))
         # The caller's mapping is copied: what is kept doesn't change under us.
-        kept = replace(original, metadata=dict(original.metadata), superseded_at=None)
+        kept = original._replace(metadata=dict(original.metadata), superseded_at=None)
         if not before:
             self._begin_entry(kept)
             return
-        last = replace(before[-1], superseded_at=original.recorded_at)
+        last = before[-1]._replace(superseded_at=original.recorded_at)
         self._kept[entry_id] = [*before[:-1], last, kept]
         superseded = version_id(entry_id, last.version)
         self._superseded[superseded] = (entry_id, last.version)

@@ -136,7 +136,7 @@ class SqliteArchive(Archive):
         store = str(self._database.path)
         with self._database.read() as connection:
             for row in connection.execute(_ORIGINALS, (part.tenant, part.owner)):
-                yield from to_originals([row], store=store, known={})
+                yield from to_originals([row], store=store)
 
     @override
     def sessions(self, part: Part) -> Iterator[ArchivedSession]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from uuid import UUID
 
 import apsw
@@ -22,6 +23,8 @@ from remembrancer.domain.identity import EntryId, version_id
 
 _Key = tuple[str, str, str]
 """Tenant, owner and scope."""
+_STORED_KEY = itemgetter(1, 2)
+"""Entry id and version, of a row of ``kept_original``."""
 
 _INSERT = (
     "INSERT INTO original (index_id, entry_id, version, owned_scope, kind, sensitivity,"
@@ -111,11 +114,13 @@ class SqliteEntryVault(EntryVault):
     def versions(
         self, wanted: Sequence[tuple[EntryId, int]]
     ) -> dict[tuple[EntryId, int], Original]:
+        stored = [(entry_id.bytes, version) for entry_id, version in wanted]
         with self._database.read() as connection:
-            heads = self._select(connection, [entry_id for entry_id, _ in wanted])
+            rows = _rows(connection, [entry_id for entry_id, _ in stored])
+            heads = to_originals(rows, store=self._store)
+            if list(map(_STORED_KEY, rows)) == stored:
+                return dict(zip(wanted, heads, strict=True))  # As mostly: all are current.
             kept = {(one.entry_id, one.version): one for one in heads}
-            if list(kept) == list(wanted):
-                return kept  # As mostly: the current versions were wanted, each once.
             older = {version_id(*key) for key in wanted if key not in kept and key[1] >= 1}
             for one in self._select(connection, older):
                 kept[one.entry_id, one.version] = one
@@ -140,7 +145,7 @@ class SqliteEntryVault(EntryVault):
         bindings = (tenant, kind, _json(scopes), _json(owners))
         with self._database.read() as connection:
             rows = connection.execute(_OF_KIND, bindings).fetchall()
-        return to_originals(rows, store=self._store, known={})
+        return to_originals(rows, store=self._store)
 
     @override
     def scopes(self, *, tenant: str, owners: tuple[str, ...] | None) -> list[str]:
@@ -181,11 +186,16 @@ class SqliteEntryVault(EntryVault):
             return tenant
 
     def _select(self, connection: apsw.Connection, index_ids: Iterable[EntryId]) -> list[Original]:
-        wanted = {index_id.bytes: index_id for index_id in index_ids}
-        if not wanted:
-            return []  # carray takes no empty array.
-        rows = connection.execute(_BY_INDEX_ID, (apsw.carray(tuple(wanted)),)).fetchall()
-        return to_originals(rows, store=self._store, known=wanted)
+        rows = _rows(connection, [index_id.bytes for index_id in index_ids])
+        return to_originals(rows, store=self._store)
+
+
+def _rows(connection: apsw.Connection, index_ids: Sequence[bytes]) -> list[Row]:
+    """Return what stands under these ids, in their order."""
+    wanted = tuple(dict.fromkeys(index_ids))
+    if not wanted:
+        return []  # carray takes no empty array.
+    return connection.execute(_BY_INDEX_ID, (apsw.carray(wanted),)).fetchall()
 
 
 def _add_scopes(connection: apsw.Connection, originals: Sequence[Original]) -> dict[_Key, int]:

@@ -1,20 +1,19 @@
 """An original as a row of the vault, and back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
 from remembrancer.application.ports.entry_vault import Original
 from remembrancer.domain.errors import StoreCorruptError
-from remembrancer.domain.identity import EntryId
 from remembrancer.domain.original_digest import SALT_BYTES
 
 NEVER = 2**63 - 1
 """Stands in ``superseded_at`` while a version is current."""
 
+ID_BYTES = 16
 DIGEST_BYTES = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -55,49 +54,62 @@ def to_values(original: Original, *, owned_scope: int) -> Row:
     )
 
 
-def to_originals(
-    rows: Sequence[Row], *, store: str, known: Mapping[bytes, EntryId]
-) -> list[Original]:
-    """Read rows of ``kept_original``; ``known`` are ids that needn't be made once more.
+def to_originals(rows: Sequence[Row], *, store: str) -> list[Original]:
+    """Read rows of ``kept_original``.
 
     Raises:
         StoreCorruptError: a value can't have been written by :func:`to_values`.
     """
+    if not rows:
+        return []
     try:
-        # It looks at every type, and takes half as long as the constructor of a frozen class.
-        return msgspec.convert([_fields(row, known) for row in rows], list[Original])
-    except (KeyError, TypeError, ValueError, OverflowError):
+        # It looks at every type, and makes the ids.
+        return msgspec.convert(_fields(rows), list[Original])
+    except (TypeError, ValueError, OverflowError):
         # Not chained: the error of a decoder may hold a part of the document.
         problem = "an original in the vault is damaged"
     raise StoreCorruptError(store=store, problem=problem)
 
 
-def _fields(row: Row, known: Mapping[bytes, EntryId]) -> dict[str, Any]:
+def _fields(rows: Sequence[Row]) -> list[Row]:
+    """Return rows of the fields of :class:`Original`.
+
+    Column by column: a loop of C's over each takes half as long as one of Python's over the rows.
+    """
     (
-        index_id, entry_id, version, tenant, owner, scope, kind, sensitivity, recorded_at,
-        superseded_at, tokens, counter, digest, salt, subjects, metadata, reason, text,
-    ) = row  # fmt: skip
-    right = len(digest) == DIGEST_BYTES and len(salt) == SALT_BYTES and version >= 1
-    if index_id is None or not right:
-        raise ValueError("not a row of ours")
-    return {
-        "tenant": tenant,
-        "owner": owner,
-        "entry_id": known.get(entry_id) or UUID(bytes=entry_id),
-        "version": version,
-        "scope": scope,
-        "kind": kind,
-        "sensitivity": sensitivity,
-        "text": text,
-        "salt": salt,
-        "digest": digest.hex(),
-        "tokens": tokens,
-        "token_counter": counter,
-        "subjects": _SUBJECTS(subjects),
-        "metadata": _METADATA(metadata),
-        "reason": reason,
-        "recorded_at": _EPOCH + recorded_at * _MICROSECOND,
-        "superseded_at": (
-            None if superseded_at == NEVER else _EPOCH + superseded_at * _MICROSECOND
-        ),
-    }
+        index_ids, entry_ids, versions, tenants, owners, scopes, kinds, sensitivities, recorded,
+        superseded, tokens, counters, digests, salts, subjects, metadata, reasons, texts,
+    ) = zip(*rows, strict=True)  # fmt: skip
+    right = (
+        None not in index_ids
+        and min(versions) >= 1
+        and _are_as_long(entry_ids, ID_BYTES)
+        and _are_as_long(digests, DIGEST_BYTES)
+        and _are_as_long(salts, SALT_BYTES)
+    )
+    if not right:
+        raise ValueError("not rows of ours")
+    columns = (
+        tenants,
+        owners,
+        entry_ids,
+        versions,
+        scopes,
+        kinds,
+        sensitivities,
+        texts,
+        salts,
+        map(bytes.hex, digests),
+        tokens,
+        counters,
+        map(_SUBJECTS, subjects),
+        map(_METADATA, metadata),
+        [_EPOCH + at * _MICROSECOND for at in recorded],
+        reasons,
+        [None if at == NEVER else _EPOCH + at * _MICROSECOND for at in superseded],
+    )
+    return list(zip(*columns, strict=True))
+
+
+def _are_as_long(values: Sequence[bytes], length: int) -> bool:
+    return set(map(len, values)) == {length}

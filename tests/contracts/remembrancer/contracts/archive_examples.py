@@ -66,7 +66,7 @@ def life(
     number: int, *, owner: str = "ana", tenant: str = "acme", corrections: int = 0
 ) -> list[AggregateEvent]:
     """Return the events of an entry that was corrected this often."""
-    labels = replace(header(number, tenant=tenant), owner=owner)
+    labels = header(number, tenant=tenant)._replace(owner=owner)
     entry = MemoryEntry.remember(labels, digest=DIGEST, length=7, at=AT)
     for i in range(corrections):
         at = AT + timedelta(seconds=i + 1)

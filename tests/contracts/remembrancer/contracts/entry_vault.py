@@ -12,7 +12,6 @@ Enrol an adapter by subclassing :class:`EntryVaultContract`::
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 from uuid import UUID
@@ -117,7 +116,7 @@ class EntryVaultContract(ABC):
 
         assert vault.current([FIRST]) == {FIRST: second}
         assert vault.history(FIRST) == [
-            replace(first, superseded_at=second.recorded_at),
+            first._replace(superseded_at=second.recorded_at),
             second,
         ]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
@@ -63,7 +62,7 @@ class EntryVaultMachine(RuleBasedStateMachine):
                 self.vault.keep([original])
             return
         self.vault.keep([original])
-        superseded = [replace(before[-1], superseded_at=self.now)] if before else []
+        superseded = [before[-1]._replace(superseded_at=self.now)] if before else []
         self.kept[entry_id] = [*before[:-1], *superseded, original]
 
     @rule(entry_id=ids, fails=st.booleans())
