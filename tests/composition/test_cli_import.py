@@ -164,6 +164,45 @@ def test_ids_are_whole_and_lines_fit_a_screen(filled: Shell) -> None:
     assert max(map(len, done.out.splitlines())) <= 80
 
 
+def test_a_link_to_a_document_is_told_and_not_imported_again(filled: Shell) -> None:
+    (filled.folder / "docs" / "link.md").symlink_to("a.md")
+
+    done = filled("import", "docs")
+
+    assert done.out.startswith("3 added")
+    assert "Left out: links to what was imported where it lies" in done.out
+    assert filled.json("import", "docs")["repeated"] == [{"path": "link.md", "of": "a.md"}]
+
+
+def test_files_of_one_name_under_several_roots_are_told_apart(filled: Shell) -> None:
+    for folder in ("one", "two"):
+        (filled.folder / folder).mkdir()
+        (filled.folder / folder / "README.md").write_text(f"The package of {folder}.")
+
+    data = filled.json("import", "one", "two")
+    (filled.folder / "one" / "README.md").write_bytes(b"caf\xe9")
+    found, again = filled("recall", "package"), filled("import", "one", "two")
+
+    assert [one["path"] for one in data["added"]] == ["README.md", "README.md"]
+    assert "one/README.md" in found.out
+    assert "two/README.md" in found.out
+    assert "one/README.md" in again.out
+
+
+def test_a_file_elsewhere_is_told_with_its_whole_path(
+    filled: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled("import", "docs")
+    monkeypatch.chdir("docs")
+
+    here = filled("recall", "package", "--db", "../memory.db")
+    monkeypatch.chdir("/")
+    there = filled("recall", "package", "--db", str(filled.folder / "memory.db"))
+
+    assert " · a.md" in here.out
+    assert f"{filled.folder}/docs/a.md"[1:] in there.out
+
+
 def test_labels_can_be_chosen(filled: Shell) -> None:
     filled.json("import", "docs", "--scope", "docs/v1", "--kind", "manual", "--owner", "bob")
 

@@ -9,7 +9,7 @@ moved file looks the same as a deleted one.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -57,7 +57,8 @@ Progress = Callable[[int, int], None]
 """Called with (files done, files found)."""
 
 RememberMany = Callable[[Sequence[NewEntry]], Sequence[EntryId]]
-"""Remembers entries, all or none, and returns their ids in order."""
+"""Remembers entries, all or none, and returns the ids of those that weren't here before: another
+import may have brought some of them meanwhile."""
 
 
 class CorrectEntry(Protocol):
@@ -95,7 +96,9 @@ class ImportedSection:
 
     entry_id: EntryId
     path: str
-    """Relative to the folder that was imported, POSIX."""
+    """Relative to ``root``, POSIX."""
+    root: str
+    """The folder that was imported, or the one that the file lies in."""
     heading: str = field(repr=False)
     """Joined from the outermost down, such as ``Setup > Linux``; empty before the first."""
 
@@ -115,6 +118,8 @@ class ImportReport:
     vanished: tuple[ImportedSection, ...]
     """Entries of an earlier import whose section is no longer there."""
     problems: tuple[UnreadableDocumentError, ...]
+    repeated: tuple[tuple[str, str], ...]
+    """Links to documents that were imported where they lie, each with that document's path."""
     skipped: int
     """Files in the folders that aren't documents, by their suffix."""
 
@@ -162,8 +167,9 @@ class ImportDocuments:
                 run.problems.append(problem)
         if run.problems and not run.found:
             raise run.problems[0]
-        total = sum(len(found.files) for found in run.found)
-        for done, (found, file) in enumerate(run.files(), start=1):
+        files = run.files()
+        total = len(files)
+        for done, (found, file) in enumerate(files, start=1):
             run.take(found, file.path, self._reader.read(file))
             if run.is_full() or done == total:
                 self._settle(run)
@@ -185,8 +191,9 @@ class ImportDocuments:
             else:
                 new.append((section, entry))
         if new:
-            self._remember_many([entry for _, entry in new])
-            run.added += [section for section, _ in new]
+            came = set(self._remember_many([entry for _, entry in new]))
+            run.added += [section for section, _ in new if section.entry_id in came]
+            run.unchanged += len(new) - len(came)
 
     def _compare(
         self, run: "_Run", section: ImportedSection, entry: NewEntry, known: Original
@@ -233,13 +240,14 @@ class ImportDocuments:
             ImportedSection(
                 entry_id=original.entry_id,
                 path=original.metadata[METADATA_PATH],
+                root=original.metadata[METADATA_ROOT],
                 heading=original.metadata.get(METADATA_HEADING, ""),
             )
             for start in range(0, len(unmet), _LOOKED_UP_AT_ONCE)
             for original in self._vault.current(unmet[start : start + _LOOKED_UP_AT_ONCE]).values()
             if run.covers(original)
         ]
-        return sorted(vanished, key=lambda section: (section.path, section.heading))
+        return sorted(vanished, key=lambda one: (one.path, one.heading, one.root))
 
 
 class _Run:
@@ -258,12 +266,14 @@ class _Run:
         self.met: set[EntryId] = set()
         self._unread: list[str] = []
 
-    def files(self) -> Iterator[tuple[FoundDocuments, DocumentFile]]:
-        """Yield what was found, root by root."""
+    def files(self) -> list[tuple[FoundDocuments, DocumentFile]]:
+        """Return what was found, root by root; roots may overlap."""
+        files = dict[str, tuple[FoundDocuments, DocumentFile]]()
         for found in self.found:
             self._note(found, found.problems)
             for file in found.files:
-                yield found, file
+                files.setdefault(_location(found.root, file.path), (found, file))
+        return list(files.values())
 
     def take(self, found: FoundDocuments, path: str, document: Document) -> None:
         """Make entries of a document's sections."""
@@ -288,11 +298,11 @@ class _Run:
             imported = ImportedSection(
                 entry_id=entry_id_for_key(entry.tenant, entry.owner, key),
                 path=path,
+                root=found.root,
                 heading=entry.metadata[METADATA_HEADING],
             )
-            if imported.entry_id not in self.met:  # Roots may overlap.
-                self.met.add(imported.entry_id)
-                self.waiting.append((imported, entry))
+            self.met.add(imported.entry_id)
+            self.waiting.append((imported, entry))
 
     def is_full(self) -> bool:
         """Say whether enough has come together to be written."""
@@ -314,6 +324,8 @@ class _Run:
 
     def _note(self, found: FoundDocuments, problems: Sequence[UnreadableDocumentError]) -> None:
         """Keep the problems, and where they leave open what is still there."""
+        for problem in problems:
+            problem.root = found.root
         self.problems += problems
         # An empty file was read: its sections are gone indeed.
         self._unread += [
@@ -330,6 +342,7 @@ class _Run:
             erased=tuple(self.erased),
             vanished=tuple(vanished),
             problems=tuple(self.problems),
+            repeated=tuple(dict.fromkeys(one for found in self.found for one in found.repeated)),
             skipped=sum(found.skipped for found in self.found),
         )
 

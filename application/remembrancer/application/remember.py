@@ -130,14 +130,32 @@ class Remember:
             EntryErasedError: a key names an entry that was erased.
         """
         ids = [self._id_of(entry) for entry in entries]
-        while not self._written(entries, ids, progress):
-            pass  # Another index took over meanwhile: all needs vectors of its space.
+        self._remembered(entries, ids, progress)
         return ids
+
+    def new_of(self, entries: Sequence[NewEntry]) -> list[EntryId]:
+        """Remember ``entries`` as above; return the ids of those that weren't here before.
+
+        Of several that remember the same at once, one is told that it was the first.
+        """
+        ids = [self._id_of(entry) for entry in entries]
+        return [ids[i] for i in self._remembered(entries, ids, None)]
+
+    def _remembered(
+        self, entries: Sequence[NewEntry], ids: Sequence[EntryId], progress: Progress | None
+    ) -> list[int]:
+        """Return the places of those that weren't here."""
+        while (written := self._written(entries, ids, progress)) is None:
+            pass  # Another index took over meanwhile: all needs vectors of its space.
+        return written
 
     def _written(
         self, entries: Sequence[NewEntry], ids: Sequence[EntryId], progress: Progress | None
-    ) -> bool:
-        """Write what isn't here yet; False, and nothing written, if the space has changed."""
+    ) -> list[int] | None:
+        """Write what isn't here yet; None, and nothing written, if the space has changed.
+
+        Returns the places of what was written.
+        """
         space = self._writer.space()
         # What is here already isn't embedded again: a retry must not cost anything.
         wanted = self._fresh(entries, ids)
@@ -146,10 +164,10 @@ class Remember:
         with self._transactions.begin():
             fresh = [i for i in self._fresh(entries, ids) if i in measured]
             if not fresh:
-                return True
+                return []
             index = self._writer.index(space)
             if index is not None and index.embedding_tuple != space:
-                return False
+                return None
             at = self._clock.now()
             for (tenant, owner), places in places_by_owner(entries[i] for i in fresh):
                 some = [fresh[place] for place in places]
@@ -158,7 +176,7 @@ class Remember:
                     self._log.append([_begun(original) for original in originals])
                     self._vault.keep(originals)
                     self._index.add(originals, [measured[i][1] for i in some], index)
-        return True
+        return fresh
 
     def _id_of(self, entry: NewEntry) -> EntryId:
         if entry.idempotency_key is None:

@@ -345,7 +345,7 @@ class Container(containers.DeclarativeContainer):
         ImportDocuments,
         reader=providers.Singleton(FileDocumentReader),
         vault=store.provided.vault,
-        remember_many=remember,
+        remember_many=remember.provided.new_of,
         correct=correct,
         transactions=store.provided.transactions,
     )

@@ -191,6 +191,8 @@ class UnreadableDocumentError(RefusedError):
     def __init__(self, *, path: str, fault: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
         self.path = path
+        self.root: str | None = None
+        """The folder that ``path`` is relative to, where an import knows it."""
         self.fault = fault
         """A word for machines, see ``remembrancer.application.ports.document_reader``."""
         self.problem = problem

@@ -49,14 +49,7 @@ class FileDocumentReader(DocumentReader):
         if not is_folder:
             one = DocumentFile(path=resolved.name, file=resolved)
             return FoundDocuments(root=folder.as_posix(), files=(one,), is_folder=False)
-        files, problems, skipped = _walk(folder)
-        return FoundDocuments(
-            root=folder.as_posix(),
-            files=tuple(files),
-            is_folder=True,
-            problems=tuple(problems),
-            skipped=skipped,
-        )
+        return _walk(folder)
 
     @override
     def read(self, document: DocumentFile) -> Document:
@@ -67,8 +60,9 @@ class FileDocumentReader(DocumentReader):
         return _cut(document.path, text)
 
 
-def _walk(folder: Path) -> tuple[list[DocumentFile], list[UnreadableDocumentError], int]:
+def _walk(folder: Path) -> FoundDocuments:
     files: list[DocumentFile] = []
+    links: list[DocumentFile] = []
     problems: list[UnreadableDocumentError] = []
     skipped = 0
 
@@ -90,9 +84,36 @@ def _walk(folder: Path) -> tuple[list[DocumentFile], list[UnreadableDocumentErro
             elif _leads_outside(Path(here, name), folder):
                 problems.append(_problem(path, DocumentFault.OUTSIDE, _OUTSIDE))
             else:
-                files.append(DocumentFile(path=path, file=Path(here, name)))
-    files.sort(key=lambda found: found.path.split("/"))
-    return files, problems, skipped
+                file = Path(here, name)
+                some = links if file.is_symlink() else files
+                some.append(DocumentFile(path=path, file=file))
+    repeated = _add_links(files, links)
+    return FoundDocuments(
+        root=folder.as_posix(),
+        files=tuple(sorted(files, key=_by_path)),
+        is_folder=True,
+        problems=tuple(problems),
+        repeated=tuple(repeated),
+        skipped=skipped,
+    )
+
+
+def _add_links(files: list[DocumentFile], links: list[DocumentFile]) -> list[tuple[str, str]]:
+    """Add links that lead to nothing found yet; return the others, each with where it leads."""
+    found = {str(one.file): one.path for one in files}
+    repeated = []
+    for link in sorted(links, key=_by_path):
+        leads_to = os.path.realpath(link.file)
+        if leads_to in found:
+            repeated.append((link.path, found[leads_to]))
+        else:
+            found[leads_to] = link.path
+            files.append(link)
+    return repeated
+
+
+def _by_path(found: DocumentFile) -> list[str]:
+    return found.path.split("/")
 
 
 def _text(document: DocumentFile) -> str:

@@ -49,6 +49,9 @@ class FoundDocuments:
     """Whether all of ``root`` was asked for, or one file of it."""
     problems: tuple[UnreadableDocumentError, ...] = ()
     """Folders that couldn't be listed, names that can't be kept."""
+    repeated: tuple[tuple[str, str], ...] = ()
+    """Links that were left out, since they lead to a document that is found anyway; each with that
+    one's path."""
     skipped: int = 0
     """How many files were left out for their suffix; hidden ones aren't counted."""
 
@@ -83,7 +86,8 @@ class DocumentReader(Protocol):
         """Return the documents under a folder, or the one that ``root`` is.
 
         In folders: files with a document's suffix, at any depth.  Hidden files and folders are
-        left out, and links to folders aren't followed, so that no circle catches the walk.
+        left out, and links to folders aren't followed, so that no circle catches the walk.  A
+        document is found once, where it lies; a link beside it is told, not found.
 
         Raises:
             UnreadableDocumentError: ``root`` itself isn't there, or can't be read.

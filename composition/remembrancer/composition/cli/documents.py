@@ -25,7 +25,7 @@ from remembrancer.composition.cli.options import (
     opened,
     sensitivity_of,
 )
-from remembrancer.composition.cli.output import Output, counted
+from remembrancer.composition.cli.output import Output, counted, file_of
 from remembrancer.domain.errors import RemembrancerError, UnreadableDocumentError
 
 _READ = ".md, .markdown, .mdown, .mkd, .txt and .text"
@@ -103,6 +103,9 @@ def _show(out: Output, report: ImportReport) -> None:
     )
     if report.skipped:
         out.line(f"Left out: {counted(report.skipped, 'file')} of other kinds; {_READ} are read.")
+    if report.repeated:
+        title = "Left out: links to what was imported where it lies"
+        out.shortened(title, ("link", "leads to"), report.repeated, len(report.repeated))
     if report.corrected:
         out.table("Corrected", ("entry", "path", "heading"), _rows(report.corrected))
     if report.replaced_by_hand:
@@ -118,12 +121,12 @@ def _show(out: Output, report: ImportReport) -> None:
             "Erased before, not imported", ("entry", "path", "heading"), _rows(report.erased)
         )
     if report.problems:
-        rows = [(problem.path, problem.problem) for problem in report.problems]
+        rows = [(file_of(one.root, one.path), one.problem) for one in report.problems]
         out.table("Not read", ("path", "why"), rows)
 
 
 def _rows(sections: Iterable[ImportedSection]) -> list[tuple[object, ...]]:
-    return [(one.entry_id, one.path, one.heading) for one in sections]
+    return [(one.entry_id, file_of(one.root, one.path), one.heading) for one in sections]
 
 
 def _data(report: ImportReport) -> dict[str, Any]:
@@ -134,9 +137,15 @@ def _data(report: ImportReport) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "vanished": _sections_data(report.vanished),
         "erased": _sections_data(report.erased),
+        "repeated": [{"path": link, "of": path} for link, path in report.repeated],
         "skipped": report.skipped,
         "problems": [
-            {"path": str(one.path), "fault": str(one.fault), "problem": one.problem}
+            {
+                "path": one.path,
+                "root": one.root,
+                "fault": str(one.fault),
+                "problem": one.problem,
+            }
             for one in report.problems
         ],
     }
@@ -144,6 +153,11 @@ def _data(report: ImportReport) -> dict[str, Any]:
 
 def _sections_data(sections: Iterable[ImportedSection]) -> list[dict[str, str]]:
     return [
-        {"entry_id": str(one.entry_id), "path": one.path, "heading": one.heading}
+        {
+            "entry_id": str(one.entry_id),
+            "path": one.path,
+            "root": one.root,
+            "heading": one.heading,
+        }
         for one in sections
     ]

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -175,6 +176,16 @@ def preview(text: str) -> str:
     """Return the beginning of a text on one line, without characters that hide or reorder."""
     flat = escaped(" ".join(text[: 4 * PREVIEW_CHARACTERS].split()))
     return flat if len(flat) <= PREVIEW_CHARACTERS else flat[: PREVIEW_CHARACTERS - 1] + "…"
+
+
+def file_of(root: str | None, path: str) -> str:
+    """Return a file's path as one finds it from here: paths below several roots may be alike."""
+    if not root:
+        return path
+    try:
+        return Path(root, path).relative_to(Path.cwd()).as_posix()
+    except (ValueError, OSError):  # It lies elsewhere, or this folder is gone.
+        return Path(root, path).as_posix()
 
 
 def counted(number: int, one: str, more: str = "") -> str:

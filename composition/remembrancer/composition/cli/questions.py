@@ -28,7 +28,7 @@ from remembrancer.composition.cli.options import (
     sensitivity_of,
     text_of,
 )
-from remembrancer.composition.cli.output import Output, counted, preview
+from remembrancer.composition.cli.output import Output, counted, file_of, preview
 from remembrancer.domain.context_pack import ContextItem, ContextPack
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.recall import (
@@ -248,7 +248,8 @@ def replay(
 
 def _facts(one: RecalledEntry) -> tuple[str, ...]:
     version = f"version {one.version}" if one.version > 1 else ""
-    return (str(one.entry_id), version, one.scope, preview(one.metadata.get("path", "")))
+    path = file_of(one.metadata.get("import_root"), one.metadata.get("path", ""))
+    return (str(one.entry_id), version, one.scope, preview(path))
 
 
 def _items(given: list[str], required: set[str]) -> list[ContextItem]:

@@ -122,13 +122,34 @@ class DocumentReaderContract(ABC):
 
         found = self.reader().find(folder)
 
-        assert [file.path for file in found.files] == [
-            f"inside{self.suffix}",
-            f"real{self.suffix}",
-        ]
+        assert [file.path for file in found.files] == [f"real{self.suffix}"]
         assert [(one.path, one.fault) for one in found.problems] == [
             (f"outside{self.suffix}", DocumentFault.OUTSIDE)
         ]
+
+    def test_a_document_and_a_link_to_it_are_one(self, tmp_path: Path) -> None:
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub" / f"real{self.suffix}").write_text("text")
+        (tmp_path / f"a{self.suffix}").symlink_to(f"sub/real{self.suffix}")
+        (tmp_path / "sub" / f"z{self.suffix}").symlink_to(f"real{self.suffix}")
+
+        found = self.reader().find(tmp_path)
+
+        assert [file.path for file in found.files] == [f"sub/real{self.suffix}"]
+        assert found.repeated == (
+            (f"a{self.suffix}", f"sub/real{self.suffix}"),
+            (f"sub/z{self.suffix}", f"sub/real{self.suffix}"),
+        )
+
+    def test_a_link_to_what_is_not_found_by_itself_is_found(self, tmp_path: Path) -> None:
+        (tmp_path / f".hidden{self.suffix}").write_text("text")
+        for name in ("one", "two"):
+            (tmp_path / f"{name}{self.suffix}").symlink_to(f".hidden{self.suffix}")
+
+        found = self.reader().find(tmp_path)
+
+        assert [file.path for file in found.files] == [f"one{self.suffix}"]
+        assert found.repeated == ((f"two{self.suffix}", f"one{self.suffix}"),)
 
     def test_a_file_named_by_a_link_is_wanted(self, tmp_path: Path) -> None:
         (tmp_path / f"real{self.suffix}").write_text("text")
