@@ -8,7 +8,7 @@ connections is told in :mod:`remembrancer.adapters.sqlite.forking`.
 import os
 import threading
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 from weakref import WeakSet
@@ -19,7 +19,7 @@ from remembrancer.adapters.sqlite import forking
 from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
 from remembrancer.adapters.sqlite.heads import Heads
 from remembrancer.adapters.sqlite.scrubbing import scrub
-from remembrancer.adapters.sqlite.thread_state import JoinedWrite, ThreadState
+from remembrancer.adapters.sqlite.thread_state import ThreadState
 from remembrancer.adapters.sqlite.thread_transaction import ReadTransaction, WriteTransaction
 from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.domain.errors import (
@@ -125,7 +125,7 @@ class Database:
                 old, so that SQLite would refuse the write at random.
         """
         mine = self._mine()
-        return JoinedWrite(mine) if mine.writing else self._write(mine)
+        return mine.joined_write or self._write(mine)
 
     @contextmanager
     def attempt(self) -> Generator[None]:
@@ -161,7 +161,7 @@ class Database:
         """Begin a snapshot, or join the snapshot or write transaction that this thread has."""
         mine = self._mine()
         if mine.inside:
-            return nullcontext(mine.connection)
+            return mine.joined_read
         return ReadTransaction(mine, store=self._name)
 
     def after_commit(self, call: Callable[[], None]) -> None:
@@ -270,7 +270,7 @@ class Database:
     def _begin_anew(self) -> None:
         self._pid = os.getpid()
         self._poisoned = False
-        self._local = threading.local()
+        self._local = _Local()
         self._threads: WeakSet[ThreadState] = WeakSet()
         self._opening = threading.Lock()
         self._writer = threading.Lock()
@@ -279,18 +279,21 @@ class Database:
     def _local_state(self) -> ThreadState | None:
         if self._pid != os.getpid():
             self.leave_parents_connections()
-        return getattr(self._local, "thread", None)
+        return self._local.thread
 
     def _mine(self) -> ThreadState:
         # A dozen times in each write, so with as few steps as can be.
-        if self._pid != os.getpid():
-            self.leave_parents_connections()
         if self._closed:
             raise StoreClosedError
-        mine: ThreadState | None = getattr(self._local, "thread", None)
+        mine = self._local.thread
+        if mine is not None and mine.inside:
+            return mine  # No child's: what begins there begins with nothing, see `_begin_anew`.
+        if self._pid != os.getpid():  # Forked by something that calls no hooks.
+            self.leave_parents_connections()
+            mine = None
         if mine is None:
             return self._opened()
-        if mine.immutable and not mine.inside and exists(wal_path(self.path)):
+        if mine.immutable and exists(wal_path(self.path)):
             mine.connection.close()  # Somebody writes to what looked like read-only media.
             return self._opened()
         return mine
@@ -327,6 +330,12 @@ class Database:
 
     def _translating(self) -> AbstractContextManager[None]:
         return translating(store=self._name)
+
+
+class _Local(threading.local):
+    """What each thread has of its own."""
+
+    thread: ThreadState | None = None
 
 
 def _may_not_be_written(path: Path) -> bool:

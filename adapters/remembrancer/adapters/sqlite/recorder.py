@@ -25,7 +25,7 @@ from eventsourcing.persistence import (
 from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
-from remembrancer.adapters.sqlite.heads import Head
+from remembrancer.adapters.sqlite.heads import Head, Heads
 from remembrancer.adapters.sqlite.stream_rows import conflicts, stream_key, within
 from remembrancer.adapters.sqlite.subscription import SqliteSubscription
 from remembrancer.adapters.sqlite.tracking_recorder import SqliteTrackingRecorder, track
@@ -100,8 +100,10 @@ class SqliteAggregateRecorder(AggregateRecorder):
         rows = []
         for one in stored_events:
             key = stream_key(one.originator_id)
-            head = heads.get(key) or certain.take(key) or _head(connection, key)
             version = one.originator_version
+            head = heads.get(key)
+            if head is None and version != 1:  # What already is at 1 can't be added once more.
+                head = certain.take(key) or _head(connection, key)
             if head is not None and version != head[0] + 1:
                 raise IntegrityError(f"the stream is at version {head[0]}, not before {version}")
             predecessor = GENESIS if head is None else head[1]
@@ -109,8 +111,11 @@ class SqliteAggregateRecorder(AggregateRecorder):
             rows.append((key, version, one.topic, one.state, predecessor, own))
             heads[key] = (version, own)
         connection.executemany(_INSERT, rows)
-        self._database.after_commit(partial(certain.keep, heads))
+        self._database.after_commit(partial(self._committed, certain, heads))
         return connection.last_insert_rowid() if rows else 0
+
+    def _committed(self, certain: Heads, heads: dict[bytes, Head]) -> None:
+        certain.keep(heads)
 
 
 class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
@@ -126,7 +131,6 @@ class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
     ) -> Sequence[int] | None:
         with conflicts(), self._database.write() as connection:
             last = self._insert(connection, stored_events, **kwargs)
-            self._database.after_commit(self._wake)
         return list(range(last - len(stored_events) + 1, last + 1)) if stored_events else []
 
     @override
@@ -180,7 +184,9 @@ class SqliteApplicationRecorder(SqliteAggregateRecorder, ApplicationRecorder):
     ) -> Subscription[ApplicationRecorder]:
         return SqliteSubscription(recorder=self, gt=gt, topics=topics, listening=self._listening)
 
-    def _wake(self) -> None:
+    @override
+    def _committed(self, certain: Heads, heads: dict[bytes, Head]) -> None:
+        super()._committed(certain, heads)
         for event in list(self._listening):
             event.set()
 

@@ -1,6 +1,7 @@
 """One thread's part in a database: its connection, and the transaction it is in."""
 
 import threading
+from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ class ThreadState:
         "heads",
         "immutable",
         "inside",
+        "joined_read",
+        "joined_write",
         "number",
         "writing",
     )
@@ -43,6 +46,10 @@ class ThreadState:
         self.gate = threading.Lock()
         """Held while the thread is inside a transaction, or while it must not begin one."""
         self.heads = Heads()
+        self.joined_read = nullcontext(connection)
+        """A block inside the transaction."""
+        self.joined_write: JoinedWrite | None = None
+        """A block inside the write transaction, while there is one."""
 
     def raise_if_doomed(self) -> None:
         """Raise the first error of a joined block, if there was one."""
@@ -53,7 +60,7 @@ class ThreadState:
 class JoinedWrite:
     """A block inside the thread's write transaction: if it raises, it dooms the whole.
 
-    Some five of them make up a write.
+    One for all blocks of a transaction, some five of which make up a write.
     """
 
     __slots__ = ("_mine", "_number")

@@ -15,7 +15,7 @@ from types import TracebackType
 
 import apsw
 
-from remembrancer.adapters.sqlite.thread_state import ThreadState
+from remembrancer.adapters.sqlite.thread_state import JoinedWrite, ThreadState
 from remembrancer.adapters.sqlite.translation import raise_translated
 from remembrancer.domain.errors import StoreUnavailableError
 
@@ -103,6 +103,7 @@ class WriteTransaction:
         except BaseException:
             self._writer.release()
             raise
+        mine.joined_write = JoinedWrite(mine)
         mine.inside = mine.writing = self._begun = True
         return mine.connection
 
@@ -129,6 +130,7 @@ class WriteTransaction:
             raise
         finally:
             mine.inside = mine.writing = False
+            mine.joined_write = None
             mine.doom, mine.calls = None, []
             mine.number += 1
             try:

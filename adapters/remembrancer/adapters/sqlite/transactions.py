@@ -1,9 +1,7 @@
 """Transactions over everything in one SQLite file."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import cast
 
-import apsw
 from typing_extensions import override
 
 from remembrancer.adapters.sqlite.database import Database
@@ -23,13 +21,13 @@ class SqliteTransactions(Transactions):
         self._database = database
 
     @override
-    def begin(self, *, alone: bool = False) -> AbstractContextManager[None]:
+    def begin(self, *, alone: bool = False) -> AbstractContextManager[object]:
         del alone  # One transaction writes at a time anyway.
-        return _nameless(self._database.write())
+        return self._database.write()
 
     @override
-    def snapshot(self) -> AbstractContextManager[None]:
-        return _nameless(self._database.read())
+    def snapshot(self) -> AbstractContextManager[object]:
+        return self._database.read()
 
     @override
     def acting_for(self, tenant: str, owner: str | None = None) -> AbstractContextManager[None]:
@@ -42,10 +40,3 @@ class SqliteTransactions(Transactions):
     @override
     def scrub(self) -> bool:
         return self._database.scrub()
-
-
-def _nameless(
-    block: AbstractContextManager[apsw.Connection],
-) -> AbstractContextManager[None]:
-    """Hide that a block gives a connection, which concerns adapters only."""
-    return cast("AbstractContextManager[None]", block)

@@ -24,14 +24,14 @@ class Transactions(Protocol):
         StoreReadOnlyError: from ``begin``.
     """
 
-    def begin(self, *, alone: bool = False) -> AbstractContextManager[None]:
+    def begin(self, *, alone: bool = False) -> AbstractContextManager[object]:
         """Begin, or join, a write transaction of this thread.
 
         ``alone``: no other writes entries meanwhile, of no owner; only where it begins.
         """
         ...
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[object]:
         """Begin, or join, a read transaction: all reads inside see one state of the store."""
         ...
 
