@@ -18,6 +18,7 @@ from remembrancer.domain.errors import MalformedRecordError, StaleStreamError, S
 from remembrancer.domain.l3_selection import L3Selection
 
 STREAM = MemoryEntry.create_id("acme", FIRST)
+SELECTION = L3Selection.create_id("acme", "s", "plan")
 
 
 @pytest.fixture
@@ -54,28 +55,31 @@ def test_a_stream_of_something_else_is_malformed(log: EventLog) -> None:
 # An event of the right fields, chained as it should be, that nobody's decision recorded.
 
 
-def _selected() -> L3Selection:
-    return L3Selection(
-        tenant="acme",
-        owner="ana",
-        principal="agent-7",
-        session="s",
-        stage="plan",
-        kind="deliberate",
-        entries=[],
-        mode="sparse",
-        mode_reason="",
-        left_out=[],
-        left_out_count=0,
-        k=10,
-        filter={},
-        embedding_tuple=None,
-        query_embedding=None,
-        timestamp=MORNING,
+def _selected(**changes: Any) -> AggregateEvent:
+    values: dict[str, Any] = {
+        "tenant": "acme",
+        "owner": "ana",
+        "principal": "agent-7",
+        "session": "s",
+        "stage": "plan",
+        "kind": "deliberate",
+        "entries": [],
+        "mode": "sparse",
+        "mode_reason": "",
+        "left_out": [],
+        "left_out_count": 0,
+        "k": 10,
+        "filter": {},
+        "embedding_tuple": None,
+        "query_embedding": None,
+        "originator_topic": L3Selection.TOPIC,
+    }
+    return L3Selection.L3EntriesSelected(
+        originator_id=SELECTION, originator_version=1, timestamp=MORNING, **values | changes
     )
 
 
-def _assembled(selected: L3Selection, **changes: Any) -> AggregateEvent:
+def _assembled(**changes: Any) -> AggregateEvent:
     values: dict[str, Any] = {
         "number": 1,
         "digest": "d",
@@ -89,7 +93,7 @@ def _assembled(selected: L3Selection, **changes: Any) -> AggregateEvent:
         "items_digest": "i",
     }
     return L3Selection.ContextPackAssembled(
-        originator_id=selected.id, originator_version=2, timestamp=MORNING, **values | changes
+        originator_id=SELECTION, originator_version=2, timestamp=MORNING, **values | changes
     )
 
 
@@ -108,11 +112,24 @@ def _assembled(selected: L3Selection, **changes: Any) -> AggregateEvent:
     ids=repr,
 )
 def test_a_selection_that_nobody_made_is_malformed(log: EventLog, changes: dict[str, Any]) -> None:
-    [event] = _selected().pending_events
-    log.append([replace(cast("AggregateEvent", event), **changes)])
+    log.append([_selected(**changes)])
 
     with pytest.raises(MalformedRecordError, match="no decision recorded this"):
-        load(log, L3Selection, event.originator_id)
+        load(log, L3Selection, SELECTION)
+
+
+def test_a_selection_that_begins_another_aggregate_is_malformed(log: EventLog) -> None:
+    log.append([_selected(originator_topic=MemoryEntry.TOPIC)])
+
+    with pytest.raises(MalformedRecordError, match="no decision recorded this"):
+        load(log, L3Selection, SELECTION)
+
+
+def test_a_selection_that_begins_in_the_middle_is_malformed(log: EventLog) -> None:
+    log.append([_selected(), replace(_selected(), originator_version=2)])
+
+    with pytest.raises(MalformedRecordError, match="version 2: no decision recorded this"):
+        load(log, L3Selection, SELECTION)
 
 
 @pytest.mark.parametrize(
@@ -121,20 +138,17 @@ def test_a_selection_that_nobody_made_is_malformed(log: EventLog, changes: dict[
     ids=repr,
 )
 def test_a_pack_that_nobody_assembled_is_malformed(log: EventLog, changes: dict[str, Any]) -> None:
-    selected = _selected()
-    append(log, selected)
-    log.append([_assembled(selected, **changes)])
+    log.append([_selected(), _assembled(**changes)])
 
     with pytest.raises(MalformedRecordError, match="version 2: no decision"):
-        load(log, L3Selection, selected.id)
+        load(log, L3Selection, SELECTION)
 
 
 def test_a_stream_without_its_beginning_is_malformed(log: EventLog) -> None:
-    selected = _selected()
-    log.append([replace(_assembled(selected), originator_version=1)])
+    log.append([replace(_assembled(), originator_version=1)])
 
     with pytest.raises(MalformedRecordError):
-        load(log, L3Selection, selected.id)
+        load(log, L3Selection, SELECTION)
 
 
 class _Full:

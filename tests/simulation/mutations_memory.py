@@ -94,8 +94,8 @@ MEMORY = (
     Mutation(
         "replay what was moved out of reach",
         "application.quote",
-        "Quote._quotation",
-        "or not self._policy.permits(access, one.header)",
+        "Quote._permits",
+        "and self._policy.permits(access, one.header)",
         "",
     ),
     Mutation(

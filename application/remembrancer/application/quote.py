@@ -34,9 +34,11 @@ class Quote:
         # A version that is current is its own head; only for others one has to be read.
         superseded = [one.entry_id for one in originals.values() if one.superseded_at is not None]
         heads = self._vault.current(superseded) if superseded else {}
+        # Mostly all are there: then they needn't be looked up.
+        found = originals.values() if list(originals) == wanted else map(originals.get, wanted)
         return [
-            self._quotation(one, originals.get(key), heads, access)
-            for one, key in zip(selected, wanted, strict=True)
+            self._quotation(one, original, heads, access)
+            for one, original in zip(selected, found, strict=True)
         ]
 
     def _quotation(
@@ -48,16 +50,20 @@ class Quote:
     ) -> Quotation:
         if original is None:
             return _gone(selected, ERASED)
-        current = original.superseded_at is None
-        head = original if current else heads.get(original.entry_id)
-        if head is None:
-            return _gone(selected, ERASED)
-        for one in (original,) if current else (original, head):
-            if one.tenant != access.tenant or not self._policy.permits(access, one.header):
-                return _gone(selected, NO_LONGER_PERMITTED)
+        permitted = self._permits(access, original)
+        if original.superseded_at is not None:
+            head = heads.get(original.entry_id)
+            if head is None:
+                return _gone(selected, ERASED)
+            permitted = permitted and self._permits(access, head)
+        if not permitted:
+            return _gone(selected, NO_LONGER_PERMITTED)
         if original_digest(original.salt, original.text) != selected.digest:
             return _gone(selected, ALTERED)
         return quotation_of(original, selected.id)
+
+    def _permits(self, access: Access, one: Original) -> bool:
+        return one.tenant == access.tenant and self._policy.permits(access, one.header)
 
 
 def quotation_of(original: Original, entry_id: str) -> Quotation:

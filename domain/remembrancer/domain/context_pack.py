@@ -16,7 +16,7 @@ from pydantic import Field
 
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.errors import BudgetTooSmallError, InvalidInputError
-from remembrancer.domain.fences import Provenance, gone, labels_shown, passage
+from remembrancer.domain.fences import Provenance, fenced, gone, passages
 from remembrancer.domain.l3_selection import Selection
 from remembrancer.domain.parsed import FilledText, Name, Parsed
 from remembrancer.domain.recall import LeftOutReason
@@ -60,9 +60,7 @@ class Quotation(NamedTuple):
         """Return the passage as it stands in a pack."""
         if self.gone is not None:
             return gone(self.provenance.entry_id, self.gone, label=label)
-        entry_id, version, scope, kind, sensitivity, source = self.provenance
-        labels = labels_shown(scope, kind, sensitivity, source)
-        return passage(self.text, entry_id, version, labels=labels, label=label)
+        return fenced(self.text, self.provenance, label=label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +187,7 @@ def reassemble(
     wanted = set(included)
     return _joined(
         [one.text for one in _ordered(items) if one.id in wanted],
-        [one.block(label) for one in quotations if one.provenance.entry_id in wanted],
+        _passages([one for one in quotations if one.provenance.entry_id in wanted], label),
     )
 
 
@@ -236,6 +234,13 @@ def _blocks(
         for one in quotations
     ]
     return blocks
+
+
+def _passages(quotations: Sequence[Quotation], label: str) -> list[str]:
+    """Return :meth:`Quotation.block` of each."""
+    if any(one.gone is not None for one in quotations):
+        return [one.block(label) for one in quotations]
+    return passages([(one.provenance, one.text) for one in quotations], label=label)
 
 
 def _ordered(items: Sequence[ContextItem]) -> list[ContextItem]:

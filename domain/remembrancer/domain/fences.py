@@ -7,6 +7,7 @@ reorders text, survives in them.  Escapes are written ``\u{HEX}`` and can be und
 
 import json
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 LABEL_BYTES = 8
@@ -68,6 +69,21 @@ def passage(text: str, entry_id: str, version: int, *, labels: str, label: str) 
     )
 
 
+def passages(quoted: Sequence[tuple[Provenance, str]], *, label: str) -> list[str]:
+    """Return what :func:`fenced` returns for each of these originals and their texts.
+
+    Most have nothing to escape, and one look at all of them tells.
+    """
+    labels = "".join([f"{scope}{kind}{source}" for (_, _, scope, kind, _, source), _ in quoted])
+    if _NOT_PLAIN.search(labels) or not _is_plain("".join([text for _, text in quoted])):
+        return [fenced(text, provenance, label=label) for provenance, text in quoted]
+    return [
+        f'{OPEN}memory {label} id={entry_id} version={version} scope="{scope}" kind="{kind}"'
+        f' sensitivity={sensitivity} source="{source}"{CLOSE}\n{text}\n{OPEN}end {label}{CLOSE}'
+        for (entry_id, version, scope, kind, sensitivity, source), text in quoted
+    ]
+
+
 def labels_shown(scope: str, kind: str, sensitivity: str, source: str) -> str:
     """Return the labels of an original as its fence shows them."""
     if _NOT_PLAIN.search(f"{scope}{kind}{source}") is None:  # One search for most.
@@ -85,13 +101,17 @@ def gone(entry_id: str, reason: str, *, label: str) -> str:
 
 def escaped(text: str) -> str:
     """Return ``text`` without fence marks and without characters that hide or reorder text."""
-    if text.isascii():  # Most texts are, and translating them takes a fifth of searching.
-        if not text.encode().translate(None, _PLAIN):
-            return text
-    elif _SUSPECT.search(text) is None:
+    if _is_plain(text):
         return text
     # Of a mark its last character is escaped: no three in a row are left of any run.
     return _ESCAPED.sub(lambda match: f"{match[0][:-1]}\\u{{{ord(match[0][-1]):X}}}", text)
+
+
+def _is_plain(text: str) -> bool:
+    """Say whether surely nothing is to be escaped."""
+    if text.isascii():  # Most texts are, and translating them takes a tenth of searching.
+        return not text.encode().translate(None, _PLAIN)
+    return _SUSPECT.search(text) is None
 
 
 def unescaped(text: str) -> str:

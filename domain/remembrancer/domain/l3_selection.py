@@ -5,15 +5,16 @@ instead of asking an index (seed L3, "determinism contract"; design 4.1).  Topic
 are stored format: never rename one.
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, NamedTuple, Self, TypedDict, cast
 from uuid import UUID
 
-from eventsourcing.domain import Aggregate, event
+from eventsourcing.domain import Aggregate
 
 from remembrancer.domain.embedding_tuple import EmbeddingTuple, recorded_tuple
 from remembrancer.domain.identity import EntryId, entry_ids, spelt, stream_id
@@ -149,6 +150,15 @@ class L3Selection(Aggregate):
         embedding_tuple: dict[str, Any] | None
         query_embedding: str | None
 
+        def mutate(self, aggregate: Any) -> Any:
+            """Begin the aggregate, as the library asks of its first event."""
+            if aggregate is not None or self.originator_topic != L3Selection.TOPIC:
+                raise TypeError("doesn't begin such an aggregate here")
+            begun = L3Selection.__new__(L3Selection)
+            begun.__base_init__(self.originator_id, self.originator_version, self.timestamp)
+            begun.take_selection(self)
+            return begun
+
     class ContextPackAssembled(Event):
         """A pack was assembled from the committed selection."""
 
@@ -163,6 +173,10 @@ class L3Selection(Aggregate):
         tokens: int
         token_counter: str
         items_digest: str
+
+        def apply(self, aggregate: "L3Selection") -> None:
+            """Hand itself over, once the library has seen that it comes next."""
+            aggregate.take_pack(self)
 
     # -- Questions ---------------------------------------------------------
 
@@ -196,30 +210,38 @@ class L3Selection(Aggregate):
     def select(cls, selection: Selection, *, at: datetime) -> Self:
         """Commit ``selection`` for its stage."""
         embedding = selection.embedding_tuple
-        return cls(
-            tenant=selection.tenant,
-            owner=selection.owner,
-            principal=selection.principal,
-            session=selection.session,
-            stage=selection.stage,
-            kind=selection.kind.value,
-            entries=[_selected_state(entry) for entry in selection.entries],
-            mode=selection.mode.value,
-            mode_reason=selection.mode_reason,
-            left_out=_left_out_state(selection.left_out[:LEFT_OUT_MAX]),
-            left_out_count=selection.left_out_count,
-            k=selection.limit,
-            filter={key: list(values) for key, values in sorted(selection.filter.items())},
-            embedding_tuple=None if embedding is None else embedding.model_dump(mode="json"),
-            query_embedding=selection.sealed_query_vector,
-            timestamp=at,
-        )
+        state: dict[str, Any] = {  # Of fields that the library adds type checkers know nothing.
+            "originator_topic": cls.TOPIC,
+            "originator_id": cls.create_id(selection.tenant, selection.session, selection.stage),
+            "originator_version": cls.INITIAL_VERSION,
+            "timestamp": at,
+            "tenant": selection.tenant,
+            "owner": selection.owner,
+            "principal": selection.principal,
+            "session": selection.session,
+            "stage": selection.stage,
+            "kind": selection.kind.value,
+            "entries": [_selected_state(entry) for entry in selection.entries],
+            "mode": selection.mode.value,
+            "mode_reason": selection.mode_reason,
+            "left_out": _left_out_state(selection.left_out[:LEFT_OUT_MAX]),
+            "left_out_count": selection.left_out_count,
+            "k": selection.limit,
+            "filter": {key: list(values) for key, values in sorted(selection.filter.items())},
+            "embedding_tuple": None if embedding is None else embedding.model_dump(mode="json"),
+            "query_embedding": selection.sealed_query_vector,
+        }
+        fact = cls.L3EntriesSelected(**state)
+        begun = cast("Self", fact.mutate(None))
+        begun.pending_events.append(fact)
+        return begun
 
     def assemble(self, pack: AssembledPack, *, at: datetime) -> None:
         """Record that ``pack`` was assembled; the same digest as the last records nothing."""
         if self._packs and self._packs[-1].digest == pack.digest:
             return
-        self._assembled(
+        self.trigger_event(
+            self.ContextPackAssembled,
             number=len(self._packs) + 1,
             digest=pack.digest,
             label=pack.label,
@@ -234,77 +256,49 @@ class L3Selection(Aggregate):
         )
 
     # -- Evolution: no rules here, replay must never refuse ----------------
+    #
+    # Facts hand themselves over.  The library would give a decorated method their fields by name:
+    # to choose them, twice for the first, took a third of reading them (adr/0006).
 
-    @event(L3EntriesSelected)
-    def __init__(
-        self,
-        tenant: str,
-        owner: str,
-        principal: str,
-        session: str,
-        stage: str,
-        kind: str,
-        entries: list[SelectedState],
-        mode: str,
-        mode_reason: str,
-        left_out: list[list[str]],
-        left_out_count: int,
-        k: int,
-        filter: dict[str, list[str]],  # noqa: A002  # the design's word, and stored format
-        embedding_tuple: dict[str, Any] | None,
-        query_embedding: str | None,
-        timestamp: datetime,
-    ) -> None:
-        for state in entries:
-            _values(state)  # None lacks a field.
-        self._entry_states = entries
-        self._entry_ids = entry_ids([state["entry_id"] for state in entries])
+    def take_selection(self, fact: L3EntriesSelected) -> None:
+        """Begin with what was selected."""
+        states, space = fact.entries, fact.embedding_tuple
+        deque(map(_values, states), maxlen=0)  # None lacks a field.
+        self._entry_states = states
+        self._entry_ids = entry_ids([state["entry_id"] for state in states])
         self._selection = Selection(
-            tenant=tenant,
-            owner=owner,
-            principal=principal,
-            session=session,
-            stage=stage,
-            kind=RecallKind(kind),
-            entries=_RecordedEntries(self._entry_ids, entries),
-            mode=RecallMode(mode),
-            mode_reason=mode_reason,
-            left_out=_RecordedLeftOut(left_out),
-            left_out_count=left_out_count,
-            limit=k,
-            filter={key: tuple(values) for key, values in filter.items()},
-            embedding_tuple=None if embedding_tuple is None else recorded_tuple(**embedding_tuple),
-            sealed_query_vector=query_embedding,
+            tenant=fact.tenant,
+            owner=fact.owner,
+            principal=fact.principal,
+            session=fact.session,
+            stage=fact.stage,
+            kind=RecallKind(fact.kind),
+            entries=_RecordedEntries(self._entry_ids, states),
+            mode=RecallMode(fact.mode),
+            mode_reason=fact.mode_reason,
+            left_out=_RecordedLeftOut(fact.left_out),
+            left_out_count=fact.left_out_count,
+            limit=fact.k,
+            filter={key: tuple(values) for key, values in fact.filter.items()},
+            embedding_tuple=None if space is None else recorded_tuple(**space),
+            sealed_query_vector=fact.query_embedding,
         )
         self._packs: list[AssembledPack] = []
 
-    @event(ContextPackAssembled)
-    def _assembled(
-        self,
-        number: int,
-        digest: str,
-        label: str,
-        format_version: int,
-        included: list[str],
-        omitted: list[list[str]],
-        token_budget: int,
-        tokens: int,
-        token_counter: str,
-        items_digest: str,
-        timestamp: datetime,
-    ) -> None:
+    def take_pack(self, fact: ContextPackAssembled) -> None:
+        """Go on with a pack that was assembled."""
         self._packs.append(
             AssembledPack(
-                number=number,
-                digest=digest,
-                label=label,
-                format_version=format_version,
-                included=_names(included),
-                omitted=tuple((one, reason) for one, reason in map(_names, omitted)),
-                token_budget=token_budget,
-                tokens=tokens,
-                token_counter=token_counter,
-                items_digest=items_digest,
+                number=fact.number,
+                digest=fact.digest,
+                label=fact.label,
+                format_version=fact.format_version,
+                included=_names(fact.included),
+                omitted=tuple((one, reason) for one, reason in map(_names, fact.omitted)),
+                token_budget=fact.token_budget,
+                tokens=fact.tokens,
+                token_counter=fact.token_counter,
+                items_digest=fact.items_digest,
             )
         )
 
