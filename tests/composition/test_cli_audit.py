@@ -98,7 +98,7 @@ def test_findings_are_shown_to_a_person_too(filled: Shell) -> None:
     [
         (("--owner", "me"), 1),
         (("--tenant", "local"), 1),
-        (("--owner", "somebody"), 0),
+        (("--owner", "other"), 0),
         (("--tenant", "elsewhere"), 0),
         (("--since", "2999-01-01"), 1),
         (("--since", "2999-01-01T12:00+02:00"), 1),
@@ -108,7 +108,36 @@ def test_findings_can_be_narrowed(filled: Shell, options: tuple[str, str], statu
     """What is wrong with the vault has no time: it is told whatever ``--since`` says."""
     _altered(filled, "UPDATE original SET kind = 'core' WHERE number = 1")
 
+    filled("remember", "words", "--owner", "other")
+    filled("remember", "words", "--tenant", "elsewhere", "--owner", "other")
+
     assert filled("audit", *options).status == status
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--owner", "nobody"), "owner: nothing was ever recorded of nobody"),
+        (("--tenant", "nowhere"), "tenant: nothing was ever recorded of nowhere"),
+        (("--tenant", "no", "--owner", "me"), "owner: nothing was ever recorded of no/me"),
+    ],
+)
+def test_who_is_unknown_is_told_instead_of_being_found_sound(
+    filled: Shell, options: tuple[str, ...], told: str
+) -> None:
+    done = filled("audit", "--html", "page.html", *options)
+
+    assert (done.status, done.out, done.err) == (2, "", f"error: {told}\n")
+    assert not (filled.folder / "page.html").exists()
+
+
+def test_an_audit_of_one_owner_says_how_much_that_is(filled: Shell) -> None:
+    filled("remember", "words", "--owner", "other")
+
+    told, data = filled("audit", "--owner", "me"), filled.json("audit", "--owner", "me")
+
+    assert "Told are findings about who was asked for: 3 streams." in told.out
+    assert (data["asked_streams"], filled.json("audit")["asked_streams"]) == (3, None)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ class Export:
         """Give the lines of an export to ``write``, in order.
 
         Raises:
-            InvalidInputError: nothing was ever recorded for the part that is asked for.
+            InvalidInputError: nothing was ever recorded of the part that is asked for.
             MalformedRecordError: an event isn't what was recorded, or doesn't follow its
                 predecessor; audit the store.
         """
@@ -104,7 +104,7 @@ class Export:
             counts = self._counts(part, request)
             if not request.is_whole and not counts.events:
                 asked = "stream" if request.stream else "owner" if request.owner else "tenant"
-                raise InvalidInputError(field=asked, problem="nothing was ever recorded for it")
+                raise InvalidInputError(field=asked, problem="nothing was ever recorded of it")
             return self._written(part, request, counts, LineWriter(write), progress)
 
     def _written(

@@ -35,7 +35,7 @@ class Auditing:
         (events read, events).
 
         Raises:
-            InvalidInputError: a name or a time breaks its bounds.
+            InvalidInputError: a name or a time breaks its bounds, or nothing is recorded of it.
             StoreError: the store can't be opened a second time, for reading.
         """
         # As is said at the top.
@@ -47,12 +47,26 @@ class Auditing:
         if store.audit is None:
             raise SettingsError(setting="store.backend", problem="has no way to be audited")
         with store.audit() as source:
-            return Audit(source=source, reader=FastStateReader())(scope, progress=progress)
+            report = Audit(source=source, reader=FastStateReader())(scope, progress=progress)
+        require_asked(report, scope)
+        return report
 
     aaudit = async_twin(audit)
 
     def _parts(self) -> "Container":
         raise NotImplementedError
+
+
+def require_asked(report: "AuditReport", scope: "AuditScope") -> None:
+    """See that there was something to audit of who was asked for.
+
+    Raises:
+        InvalidInputError: all is sound, and nothing is recorded of that tenant or owner.
+    """
+    if report.is_green and report.asked == 0:
+        field = "tenant" if scope.owner is None else "owner"
+        name = "/".join(filter(None, (scope.tenant, scope.owner)))
+        raise InvalidInputError(field=field, problem=f"nothing was ever recorded of {name}")
 
 
 def scope_of(tenant: str | None, owner: str | None, since: datetime | None) -> "AuditScope":

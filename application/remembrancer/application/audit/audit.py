@@ -72,6 +72,7 @@ class _Run:
     findings: Findings
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    asked: int | None = None
 
 
 class Audit:
@@ -106,6 +107,7 @@ class Audit:
             notes=tuple(run.notes),
             counts=run.counts,
             position=0 if extent is None else extent.last,
+            asked=run.asked,
         )
 
     # -- The store itself --------------------------------------------------
@@ -156,6 +158,7 @@ class Audit:
             return
         if is_first:
             run.counts |= {"events": walk.events, "streams": walk.streams}
+            run.asked = None if run.findings.scope.is_whole else walk.asked
             if walk.events != extent.events:
                 _whole(run, f"{extent.events} events in streams", f"{walk.events}")
             _note_packs(run, packs.counts if packs is not None else PackCounts())

@@ -145,6 +145,8 @@ class AuditReport:
     """What was looked at: events, streams, originals, packs, ..."""
     position: int
     """The last position of the log."""
+    asked: int | None = None
+    """How many streams are of the tenant and owner that were asked for; None where all were."""
 
     @property
     def is_green(self) -> bool:

@@ -107,12 +107,15 @@ class Walk:
         self.place = Place(findings)
         self.events = 0
         self.streams = 0
+        self.asked = 0
+        """Streams of the tenant and owner that findings are wanted of, where not of all."""
         self.not_understood: set[bytes] = set()
         """Streams of which an event couldn't be taken in: nothing more is concluded from them."""
         self.on_progress: Callable[[int], None] = _nobody_watches
         """Called now and then with the number of events that were read."""
         self._facts = facts
         self._read = reader.read
+        self._scope = None if findings.scope.is_whole else findings.scope
 
     def read(self, events: Iterable[RawEvent]) -> int:
         """Read all of ``events`` and return how many there were; what they raise passes."""
@@ -189,6 +192,8 @@ class Walk:
             begun = _AGGREGATES.get(topic)
             if begun is not None and state.originator_topic != begun:
                 place.report(STREAM_IDS, begun, str(state.originator_topic)[:200])
+            if self._scope is not None and self._scope.wants_stream(place.tenant, place.owner):
+                self.asked += 1
         except IMPOSSIBLE:
             place.report(CANONICAL, "values that a decision records", "others")
             return self._leave()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from remembrancer.composition.auditing import scope_of
+from remembrancer.composition.auditing import require_asked, scope_of
 from remembrancer.composition.cli.audit_seal import keygen, seal, verify
 from remembrancer.composition.cli.audited import (
     audited_store,
@@ -103,6 +103,7 @@ def _run(
 
     with out.progress("auditing") as progress:
         report = Audit(source=source, reader=FastStateReader())(scope, progress=progress)
+    require_asked(report, scope)
     if page is not None:
         _draw(page, source, report, scope, out)
     return report
@@ -143,6 +144,8 @@ def _show(out: Output, report: "AuditReport") -> None:
         f"{report.store}: {counted(events, 'event')} in {counted(streams, 'stream')}, "
         f"up to {report.position}."
     )
+    if report.asked is not None:
+        out.line(f"Told are findings about who was asked for: {counted(report.asked, 'stream')}.")
     rest = {
         part: count
         for part, count in report.counts.items()

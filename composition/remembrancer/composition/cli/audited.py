@@ -67,6 +67,7 @@ def report_data(report: "AuditReport") -> dict[str, Any]:
         "notes": list(report.notes),
         "counts": report.counts,
         "position": report.position,
+        "asked_streams": report.asked,
     }
 
 
