@@ -81,18 +81,18 @@ class ListedMapper(Mapper[UUID]):
             MalformedRecordError: the record isn't canonical, or hasn't the fields of its event.
         """
         topic, version = stored_event.topic, stored_event.originator_version
-        require_known(topic)
         stream_id = stored_event.originator_id
         if not isinstance(stream_id, UUID):
             stream_id = UUID(stream_id)
-        shape = self._shape(topic)
+        shape = self._shapes.get(topic) or self._shape(topic)
         state = shape.usual.read(stored_event.state)
         if state is None:
             state, problem = self._state(topic, stored_event.state)
             if problem:
                 raise MalformedRecordError(stream_id=stream_id, version=version, problem=problem)
         else:
-            require_known(topic, state.get(_ORIGINATOR_TOPIC))
+            if _ORIGINATOR_TOPIC in state:
+                require_known(topic, state[_ORIGINATOR_TOPIC])
             if shape.class_version > 1:
                 del state[_CLASS_VERSION]  # It was the present one.
         state["originator_id"] = stream_id
@@ -131,8 +131,14 @@ class ListedMapper(Mapper[UUID]):
         return state, shape.problem(state) or shape.missing(state)
 
     def _shape(self, topic: str) -> "_Shape":
+        """Return the shape of a listed topic's event.
+
+        Raises:
+            UnknownTopicError: it isn't listed.
+        """
         shape = self._shapes.get(topic)
         if shape is None:
+            require_known(topic)
             shape = self._shapes[topic] = _Shape.of(EVENTS[topic], self._codec)
         return shape
 

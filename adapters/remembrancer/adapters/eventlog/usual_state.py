@@ -93,9 +93,12 @@ def _shape(hint: Any, codec: CanonicalTranscoder) -> Any:
 def _revival(hint: Any, codec: CanonicalTranscoder) -> Callable[[Any], Any] | None:
     """Return what puts typed values in their place in what was decoded; None where none can be."""
     kinds = set(_leaves(hint)) - {type(None)}
-    # Among keys of any name there might be the one that marks a typed value.
-    if not kinds.intersection({*codec.types, Any}) and not _has_any_keys(hint):
-        return None
+    if not kinds.intersection({*codec.types, Any}):
+        # Among keys of any name there might be the one that marks a typed value.
+        if not _has_any_keys(hint):
+            return None
+        if get_origin(hint) is dict and not any(map(_has_any_keys, get_args(hint))):
+            return _unmarked
     [kind] = kinds if len(kinds) == 1 else [None]
     if kind in codec.types and get_origin(hint) not in {list, dict}:
         decode = codec.types[kind].decode
@@ -108,6 +111,12 @@ def _revival(hint: Any, codec: CanonicalTranscoder) -> Callable[[Any], Any] | No
         return in_place
 
     return revived
+
+
+def _unmarked(value: dict[str, Any]) -> dict[str, Any]:
+    if _TYPE in value:
+        raise TypeError("a typed value in the place of what holds none")
+    return value
 
 
 def _leaves(hint: Any) -> Iterator[Any]:
