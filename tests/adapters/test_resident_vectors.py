@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import apsw
@@ -16,6 +16,7 @@ from tests.adapters.resident_vector_examples import DIMENSIONS, EAST, opened, ve
 from remembrancer.adapters.sqlite import resident_vectors
 from remembrancer.adapters.sqlite.code_scan import numpy_kernel
 from remembrancer.adapters.sqlite.database import Database
+from remembrancer.adapters.sqlite.vector_chunks import KeptVectors
 from remembrancer.adapters.sqlite.vector_store import SqliteVectorStore
 from remembrancer.adapters.sqlite.vector_tables import VectorTables
 from remembrancer.application.ports import VectorPoint
@@ -25,6 +26,7 @@ from remembrancer.domain.errors import StoreCorruptError, StoreUnavailableError
 from remembrancer.domain.identity import EntryId
 
 if TYPE_CHECKING:
+    from remembrancer.adapters.sqlite.int8_codes import Singles
     from remembrancer.domain.vector import Vector
 
 OTHER_PROCESS = """
@@ -76,20 +78,21 @@ def test_finds_exactly_what_brute_force_finds(
         assert store.query(asked, top_k) == brute_force(vectors, {}, asked, top_k, {})
 
 
-def test_few_rows_are_read_from_the_table(
+def test_few_rows_are_read_from_the_table_and_those_in_place(
     store: SqliteVectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = vectors_of_kind("random", 5_000)
     put(store, vectors)
     store.query(EAST, 10)
     read: list[int] = []
-    vectors_read = VectorTables.vectors
+    in_place = KeptVectors.in_place
 
-    def counted(self: VectorTables, connection: apsw.Connection, ids: list[int]) -> list[bytes]:
+    def counted(self: KeptVectors, ids: Sequence[int]) -> "Singles | None":
         read.extend(ids)
-        return vectors_read(self, connection, ids)
+        return in_place(self, ids)
 
-    monkeypatch.setattr(VectorTables, "vectors", counted)
+    monkeypatch.setattr(KeptVectors, "in_place", counted)
+    monkeypatch.delattr(VectorTables, "vectors")
     store.query(next(iter(vectors.values())), 10)
 
     assert 10 <= len(read) <= 60
@@ -117,6 +120,65 @@ def test_chunks_in_an_unknown_layout_are_not_trusted(
     monkeypatch.setattr(VectorTables, "chunks", other)
 
     assert store.query(EAST, 9) == brute_force(vectors, {}, EAST, 9, {})
+
+
+@pytest.mark.parametrize("top_k", [9, 200])
+@pytest.mark.parametrize("places", ["missing", "some", "foreign", "beyond the end", "no numbers"])
+def test_vectors_that_are_not_in_their_places_are_asked_for(
+    store: SqliteVectorStore, monkeypatch: pytest.MonkeyPatch, places: str, top_k: int
+) -> None:
+    vectors = vectors_of_kind("random", 100)
+    put(store, vectors)
+    read = VectorTables.places
+
+    def other(self: VectorTables, connection: apsw.Connection, ids: Sequence[int]) -> Any:
+        if places == "missing":
+            raise apsw.SQLError
+        found = read(self, connection, ids)
+        return {
+            "some": found[1:],
+            "foreign": [*found[1:], found[0]],
+            "beyond the end": [(chunk, place + 8) for chunk, place in found],
+            "no numbers": [(None, place) for _, place in found],
+        }[places]
+
+    monkeypatch.setattr(VectorTables, "places", other)
+
+    assert store.query(EAST, top_k) == brute_force(vectors, {}, EAST, top_k, {})
+
+
+@pytest.mark.parametrize("rows", ["16", "8"])
+def test_an_index_of_any_chunk_size_is_read(
+    store: SqliteVectorStore, database: Database, monkeypatch: pytest.MonkeyPatch, rows: str
+) -> None:
+    with database.write() as connection:
+        connection.execute("DROP TABLE vector_1")
+        connection.execute(
+            "CREATE VIRTUAL TABLE vector_1 USING vec0(id INTEGER PRIMARY KEY,"
+            f" embedding float[{DIMENSIONS}] distance_metric=cosine, chunk_size={rows})"
+        )
+    vectors = vectors_of_kind("random", 100)
+    put(store, vectors)
+    monkeypatch.delattr(KeptVectors, "told")
+
+    assert store.query(EAST, 9) == brute_force(vectors, {}, EAST, 9, {})
+
+
+@pytest.mark.parametrize("number", ["00000000", "ffffffff", "0000807f"])
+def test_a_vector_damaged_since_it_was_copied_is_told(
+    store: SqliteVectorStore, database: Database, number: str
+) -> None:
+    put(store, random_vectors(20, dimensions=DIMENSIONS))
+    store.query(EAST, 5)
+    with database.write() as connection:
+        connection.execute(
+            "UPDATE vector_1_vector_chunks00 SET vectors ="
+            " unhex(replace(hex(zeroblob(length(vectors) / 4)), '00', ?))",
+            (number,),
+        )
+
+    with pytest.raises(StoreCorruptError):
+        store.query(EAST, 5)
 
 
 def test_a_vector_without_its_row_is_damage(store: SqliteVectorStore, database: Database) -> None:

@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from remembrancer.adapters.sqlite.int8_codes import CODE_MAX, Codes, Floats
+from remembrancer.adapters.sqlite.int8_codes import CODE_MAX, Codes, Singles
 
-Kernel = Callable[[Codes, Codes, Floats], None]
+Kernel = Callable[[Codes, Codes, Singles], None]
 """Fills its third argument (1, n) with the products of the first (1, D) and the second (n, D)."""
 
 PIECE_BYTES = 6 * 1024 * 1024
@@ -24,8 +24,8 @@ PIECE_BYTES = 6 * 1024 * 1024
 _FLOAT32_WHOLE_MAX = 2**24
 
 
-def numpy_kernel(query: Codes, rows: Codes, out: Floats) -> None:
-    """Compute the products with numpy alone; exact, because no sum leaves the whole numbers."""
+def numpy_kernel(query: Codes, rows: Codes, out: Singles) -> None:
+    """Compute the products with numpy alone, in a kind of float that holds their sums exactly."""
     exact_in_float32 = query.shape[1] * CODE_MAX**2 < _FLOAT32_WHOLE_MAX
     kind = np.float32 if exact_in_float32 else np.float64
     wide = query[0].astype(kind)
@@ -41,8 +41,8 @@ def fastest_kernel() -> Kernel:
     except ImportError:
         return numpy_kernel
 
-    def numkong_kernel(query: Codes, rows: Codes, out: Floats) -> None:
-        cdist(query, rows, "dot", out=out)
+    def numkong_kernel(query: Codes, rows: Codes, out: Singles) -> None:
+        cdist(query, rows, "dot", out=out, out_dtype="float32")
 
     return numkong_kernel
 
@@ -58,19 +58,22 @@ class CodeScan:
             else None
         )
 
-    def dots(self, query: Codes, rows: Codes) -> Floats:
-        """Return the dot product of ``query`` (1, D) with each of ``rows`` (n, D), exact."""
-        out = np.empty((1, len(rows)))
+    def dots(self, query: Codes, rows: Codes) -> Singles:
+        """Return the dot product of ``query`` (1, D) with each of ``rows`` (n, D).
+
+        Computed exactly, then rounded to float32, which up to 1,040 dimensions changes nothing.
+        """
+        out = np.empty((1, len(rows)), dtype=np.float32)
         step = max(1, PIECE_BYTES // query.shape[1])
         if self._helper is None or len(rows) < 3 * step:
             self._kernel(query, rows, out)
         else:
             self._share(self._helper, query, rows, out, step)
-        dots: Floats = out[0]
+        dots: Singles = out[0]
         return dots
 
     def _share(
-        self, helper: ThreadPoolExecutor, query: Codes, rows: Codes, out: Floats, step: int
+        self, helper: ThreadPoolExecutor, query: Codes, rows: Codes, out: Singles, step: int
     ) -> None:
         pile = deque(range(0, len(rows), step))
 

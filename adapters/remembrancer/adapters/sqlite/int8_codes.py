@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 CODE_MAX = 127
 Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int8]
 
 _FLOAT32_EPSILON = 2.0**-24
@@ -33,7 +34,7 @@ class CodedRows:
     """Some rows: codes (n, dimensions), scales (n) and residuals (n)."""
 
     codes: Codes
-    scales: Floats
+    scales: Singles
     residuals: Floats
 
 
@@ -52,8 +53,8 @@ def coded_rows(vectors: npt.NDArray[np.float32]) -> CodedRows:
 
     Each row is first divided by its largest number, so that nothing overflows and its length is
     at least 1.  All that follows is in float32 for speed, and what rounding may do is in the
-    residual: a sum of D squares is off by less than (D + 8) epsilon of itself in any order, and a
-    number of the rest by less than 4 epsilon.
+    residual: a sum of D squares is off by less than (D + 8) epsilon of itself in any order, a
+    number of the rest by less than 4 epsilon, and the scale by one, which is at most 2 of a row.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return _coded_rows(vectors)
@@ -72,17 +73,17 @@ def _coded_rows(vectors: npt.NDArray[np.float32]) -> CodedRows:
     rests = np.sqrt(np.einsum("ij,ij->i", rounded, rounded).astype(np.float64))
     residuals = (
         1.002 * rests + 4 * _FLOAT32_EPSILON * math.sqrt(dimensions)
-    ) / lengths + _FLOAT32_EPSILON * (dimensions + 8)
-    return CodedRows(codes, 1 / (CODE_MAX * lengths), residuals)
+    ) / lengths + _FLOAT32_EPSILON * (dimensions + 10)
+    scales = (1 / (CODE_MAX * lengths)).astype(np.float32)
+    return CodedRows(codes, scales, residuals)
 
 
 def coded_query(vector: npt.NDArray[np.float32]) -> CodedQuery:
     """Code a query, which isn't zero."""
-    wide = vector.astype(np.float64)
-    wide /= np.abs(wide).max()
-    unit = wide / math.sqrt(float(wide @ wide))
+    unit = vector.astype(np.float64)
+    unit /= math.sqrt(float(unit @ unit))  # No float32 number is too large or small for that.
     step = float(np.abs(unit).max()) / CODE_MAX
-    codes = np.rint(unit / step)
+    codes = np.rint(unit * (1 / step))
     rest = unit - step * codes
     error = math.sqrt(float(rest @ rest)) + SLACK
     return CodedQuery(unit, codes.astype(np.int8)[np.newaxis], step, error)

@@ -12,30 +12,39 @@ best k and doesn't tie with them (adr/0007 has the whole argument).
 Imported at the first query only, as it imports numpy.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
 from remembrancer.adapters.sqlite.code_scan import CodeScan
-from remembrancer.adapters.sqlite.exact_cosines import ExactQuery
-from remembrancer.adapters.sqlite.int8_codes import SLACK, CodedQuery, Codes, Floats, coded_query
-from remembrancer.adapters.sqlite.resident_rows import ResidentRows
-from remembrancer.adapters.sqlite.vector_chunks import floats
+from remembrancer.adapters.sqlite.exact_cosines import cosines
+from remembrancer.adapters.sqlite.int8_codes import (
+    SLACK,
+    CodedQuery,
+    Codes,
+    Floats,
+    Singles,
+    coded_query,
+)
+from remembrancer.adapters.sqlite.resident_rows import KEY_BYTES, ResidentRows
+from remembrancer.adapters.sqlite.vector_chunks import KeptVectors
 from remembrancer.application.ports.vector_store import VectorMatch
 from remembrancer.domain.errors import StoreCorruptError
-from remembrancer.domain.identity import EntryId
+from remembrancer.domain.identity import entry_ids
 
 Positions = npt.NDArray[np.int64]
-Vectors = Callable[[list[int]], list[bytes]]
-"""Reads float32 rows by their numbers, in order."""
 
 CROWD_ROWS = 1024
 """More than this after a bound with the largest residual, and each row's own is tried."""
 BATCH_ROWS = 1024
 """Rows widened to floats at a time."""
+EXACT_ROWS = 64
+"""Rows scored exactly at a time, so that their layers stay in the processor's cache."""
+SCAN_SLACK = 1e-6
+"""More than four roundings to float32 add up to, of numbers of at most 1."""
 _GROUPS_MIN = 64
 
 
@@ -51,70 +60,105 @@ class View:
     """No residual of these rows is larger."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Promising:
+    """Rows with what is known of their scores: ``near``, give or take ``bounds``."""
+
+    positions: Positions
+    near: Floats
+    bounds: Floats
+
+    def __getitem__(self, some: slice | Positions | npt.NDArray[np.bool_]) -> "_Promising":
+        return _Promising(self.positions[some], self.near[some], self.bounds[some])
+
+
 def nearest(
-    scan: CodeScan, view: View, vectors: Vectors, query: npt.NDArray[np.float32], top_k: int
+    scan: CodeScan, view: View, vectors: KeptVectors, query: Singles, top_k: int
 ) -> list[VectorMatch]:
     """Return the best ``top_k`` of the view by (score, then key)."""
     coded = coded_query(query)
-    best = _Best(view.rows, vectors, coded)
-    if _size(view) <= top_k:
-        best.read(_all(view))
-    else:
-        found = _by_codes(scan, view, coded, top_k)
-        found, upper = _by_query(view.rows, found, coded, top_k)
-        best.read(found[:top_k])
-        best.read(found[top_k:][upper[top_k:] >= best.kth_score(top_k)])
-    return best.matches(ExactQuery(query), top_k)
+    found = _by_codes(scan, view, coded, top_k) if _size(view) > top_k else _all(view)
+    promising = _by_query(view.rows, found, coded.unit)
+    best = _Best(view.rows, vectors, coded.unit)
+    best.read(promising[:top_k])
+    rest = promising[top_k:]
+    if len(rest.positions):
+        best.read(rest[rest.near + rest.bounds >= best.kth_score(top_k)])
+    return best.matches(query, top_k)
 
 
 class _Best:
     """Rows whose float32 vectors were read."""
 
-    def __init__(self, rows: ResidentRows, vectors: Vectors, query: CodedQuery) -> None:
+    def __init__(self, rows: ResidentRows, vectors: KeptVectors, unit: Floats) -> None:
         self._rows = rows
         self._vectors = vectors
-        self._unit = query.unit
-        self._positions: list[int] = []
-        self._read: list[bytes] = []
+        self._unit = unit
+        self._positions: list[Positions] = []
+        self._read: list[Singles] = []
         self._near: list[float] = []
 
-    def read(self, positions: Positions) -> None:
+    def read(self, some: _Promising) -> None:
         """Read these rows, and score them in float64, which is off by less than SLACK."""
-        for batch in _batches(positions):
-            read = self._vectors(self._rows.ids[batch].tolist())
-            if len(read) != len(batch) or not all(read):
-                raise StoreCorruptError(store="vector index", problem="a vector is missing")
-            with np.errstate(divide="ignore", invalid="ignore"):
-                wide = floats(read).astype(np.float64)
-                lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-                near = (wide @ self._unit) / lengths
-            if not np.isfinite(near).all():
-                raise StoreCorruptError(store="vector index", problem="a vector is damaged")
-            self._near += near.tolist()
-            self._read += read
-            self._positions += batch.tolist()
+        for batch in _batches(len(some.positions)):
+            positions = some.positions[batch]
+            read, near = self._vectors_of(some[batch])
+            self._near += near
+            self._read.append(read)
+            self._positions.append(positions)
 
     def kth_score(self, k: int) -> float:
         """Return the k-th best score so far, less what float64 may be off."""
-        near = np.array(self._near)
-        return float(np.partition(near, len(near) - k)[len(near) - k]) - SLACK
+        return sorted(self._near)[-k] - SLACK
 
-    def matches(self, query: ExactQuery, top_k: int) -> list[VectorMatch]:
+    def matches(self, query: Singles, top_k: int) -> list[VectorMatch]:
         """Score exactly what may be among the best, and return those."""
-        least = self.kth_score(min(top_k, len(self._near))) - SLACK if self._near else 0.0
-        last = np.flatnonzero(np.array(self._near) >= least)
-        scored: list[tuple[float, bytes]] = []
-        for batch in _batches(last):
-            scores = query.cosines(floats([self._read[at] for at in batch]))
-            keys = self._rows.keys[[self._positions[at] for at in batch]]
-            scored += ((-score, key.tobytes()) for score, key in zip(scores, keys, strict=True))
-        scored.sort()
-        return [VectorMatch(EntryId(UUID(bytes=key)), -negated) for negated, key in scored[:top_k]]
+        if not self._near:
+            return []
+        least = self.kth_score(min(top_k, len(self._near))) - SLACK
+        last = [at for at, near in enumerate(self._near) if near >= least]
+        read, positions = np.concatenate(self._read), np.concatenate(self._positions)
+        scored: list[tuple[float, str]] = []
+        for start in range(0, len(last), EXACT_ROWS):
+            batch = last[start : start + EXACT_ROWS]
+            keys = self._rows.keys[positions[batch]].tobytes().hex()
+            scored += (
+                (-score, keys[2 * KEY_BYTES * at : 2 * KEY_BYTES * (at + 1)])
+                for at, score in enumerate(cosines(query, read[batch]))
+            )
+        best = sorted(scored)[:top_k]
+        ids = entry_ids([key for _, key in best])
+        return [VectorMatch(id_, -negated) for id_, (negated, _) in zip(ids, best, strict=True)]
+
+    def _vectors_of(self, some: _Promising) -> tuple[Singles, list[float]]:
+        ids = self._rows.ids[some.positions].tolist()
+        read = self._vectors.in_place(ids)
+        if read is not None:
+            near = _scores(read, self._unit)
+            # sqlite-vec may keep them in another way: these must be the rows that were coded.
+            if near and (np.abs(some.near - near) <= some.bounds + SLACK).all():
+                return read, near
+        read = self._vectors.told(ids)
+        near = _scores(read, self._unit)
+        if not near:
+            raise StoreCorruptError(store="vector index", problem="a vector is damaged")
+        return read, near
 
 
-def _batches(positions: Positions) -> Iterator[Positions]:
-    for start in range(0, len(positions), BATCH_ROWS):
-        yield positions[start : start + BATCH_ROWS]
+def _scores(rows: Singles, unit: Floats) -> list[float]:
+    """Return the cosines of the rows, or nothing if one has no direction."""
+    with np.errstate(invalid="ignore"):
+        wide = rows.astype(np.float64)
+        squares = np.vecdot(wide, wide).tolist()
+    if not (min(squares) > 0 and math.isfinite(sum(squares))):
+        return []
+    dots = np.vecdot(wide, unit).tolist()
+    return [dot / math.sqrt(square) for dot, square in zip(dots, squares, strict=True)]
+
+
+def _batches(rows: int) -> Iterator[slice]:
+    for start in range(0, rows, BATCH_ROWS):
+        yield slice(start, start + BATCH_ROWS)
 
 
 def _size(view: View) -> int:
@@ -131,20 +175,19 @@ def _all(view: View) -> Positions:
 
 def _by_codes(scan: CodeScan, view: View, query: CodedQuery, top_k: int) -> Positions:
     """Return the positions that may be among the best, from codes alone; at least ``top_k``."""
-    rows, selected = view.rows, view.selected
+    rows, selected, step, error = view.rows, view.selected, query.step, query.error
     near = scan.dots(query.codes, _codes(rows, selected))
-    near *= rows.scales[selected]
-    near *= query.step
-    near[view.hidden] = -np.inf
-    residuals = rows.residuals[selected]
-    widest = view.widest
-    within = 2 * (widest + (1 + widest) * query.error + SLACK)
-    found = np.flatnonzero(near >= _kth_or_less(near, top_k) - within)
+    near *= rows.scales[selected]  # In steps of the query.
+    if len(view.hidden):
+        near[view.hidden] = -np.inf
+    widest = view.widest + (1 + view.widest) * error + SCAN_SLACK
+    found = np.flatnonzero(near >= _kth_or_less(near, top_k) - 2 * widest / step)
     if len(found) > max(CROWD_ROWS, 4 * top_k):
-        bounds = residuals[found] * (1 + query.error) + query.error + SLACK
-        kept = near[found]
+        kept = near[found] * np.float64(step)
+        bounds = rows.residuals[selected][found] * (1 + error) + error + SCAN_SLACK
         found = found[kept + bounds >= _kth_or_less(kept - bounds, top_k)]
-    found = found[near[found] > -np.inf]
+    if len(view.hidden):
+        found = found[near[found] > -np.inf]
     return found + selected.start if isinstance(selected, slice) else selected[found]
 
 
@@ -152,23 +195,17 @@ def _codes(rows: ResidentRows, selected: slice | Positions) -> Codes:
     return rows.codes[selected] if isinstance(selected, slice) else rows.codes.take(selected, 0)
 
 
-def _by_query(
-    rows: ResidentRows, found: Positions, query: CodedQuery, top_k: int
-) -> tuple[Positions, Floats]:
-    """Return the positions that still may, most promising first, and their upper bounds."""
+def _by_query(rows: ResidentRows, found: Positions, unit: Floats) -> _Promising:
+    """Return the rows, most promising first, with closer bounds."""
     near = np.empty(len(found))
-    for start in range(0, len(found), BATCH_ROWS):
-        batch = slice(start, start + BATCH_ROWS)
-        near[batch] = rows.codes[found[batch]].astype(np.float64) @ query.unit
+    for batch in _batches(len(found)):
+        # Not by matrix product: with that numpy wakes threads, which then spin beside the scan's.
+        near[batch] = np.vecdot(rows.codes.take(found[batch], 0).astype(np.float64), unit)
     near *= rows.scales[found]
-    bounds = rows.residuals[found] + SLACK
-    kth = np.partition(near - bounds, len(near) - top_k)[len(near) - top_k]
-    kept = np.flatnonzero(near + bounds >= kth)
-    kept = kept[np.argsort(-near[kept], kind="stable")]
-    return found[kept], (near + bounds)[kept]
+    return _Promising(found, near, rows.residuals[found] + SLACK)[np.argsort(-near)]
 
 
-def _kth_or_less(values: Floats, k: int) -> float:
+def _kth_or_less(values: Floats | Singles, k: int) -> float:
     """Return a number that at least ``k`` of the values reach: the k-th largest, or below it.
 
     The largest of each of many groups are enough for that, and are found much faster.

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from remembrancer.adapters.sqlite.int8_codes import CodedRows, Codes, Floats
+from remembrancer.adapters.sqlite.int8_codes import CodedRows, Codes, Floats, Singles
 
 KEY_BYTES = 16
 HERE = np.iinfo(np.int64).max
@@ -27,7 +27,7 @@ class ResidentRows:
     """Parallel arrays; ``used`` of them, told by whoever holds this, have a meaning."""
 
     codes: Codes
-    scales: Floats
+    scales: Singles
     residuals: Floats
     ids: npt.NDArray[np.int64]
     gone: npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ class ResidentRows:
         capacity = rows + rows // 4 + _SPARE_ROWS
         return cls(
             codes=np.empty((capacity, dimensions), dtype=np.int8),
-            scales=np.empty(capacity),
+            scales=np.empty(capacity, dtype=np.float32),
             residuals=np.empty(capacity),
             ids=np.empty(capacity, dtype=np.int64),
             gone=np.empty(capacity, dtype=np.int64),

@@ -27,6 +27,7 @@ from remembrancer.adapters.sqlite.metadata_groups import MetadataGroups
 from remembrancer.adapters.sqlite.nearest import View, nearest
 from remembrancer.adapters.sqlite.resident_loading import append, load
 from remembrancer.adapters.sqlite.resident_rows import HERE, ResidentRows
+from remembrancer.adapters.sqlite.vector_chunks import KeptVectors
 from remembrancer.adapters.sqlite.vector_tables import State, VectorTables
 from remembrancer.application.ports.vector_store import Filter, VectorMatch
 
@@ -84,10 +85,7 @@ class ResidentVectors:
         ``private`` says that the transaction may have written: nothing of it may stay here.
         """
         with self._view(connection, wanted, private=private) as view:
-
-            def vectors(ids: list[int]) -> list[bytes]:
-                return self._tables.vectors(connection, ids)
-
+            vectors = KeptVectors(self._tables, connection, self._dimensions)
             return nearest(self._scan, view, vectors, np.frombuffer(vector, np.float32), top_k)
 
     @property
