@@ -13,7 +13,7 @@ from remembrancer.application.ports.access_policy import Access
 from remembrancer.application.quote import Quote
 from remembrancer.contracts.originals import FIRST, SECOND, UNKNOWN, an_original
 from remembrancer.domain import Sensitivity
-from remembrancer.domain.context_pack import Quotation
+from remembrancer.domain.fences import Quotation
 from remembrancer.domain.l3_selection import CommittedText
 
 ACCESS = Access(
@@ -55,8 +55,8 @@ def test_a_quotation_says_where_it_comes_from(metadata: dict[str, str], source: 
     [quotation] = _quoted([original], [original])
 
     assert (quotation.text, quotation.gone) == (original.text, None)
-    assert quotation.provenance.source == source
-    assert quotation.provenance.entry_id == str(original.entry_id)
+    assert quotation.source == source
+    assert quotation.entry_id == str(original.entry_id)
 
 
 def test_the_committed_version_is_quoted_not_the_current_one() -> None:
@@ -65,7 +65,7 @@ def test_the_committed_version_is_quoted_not_the_current_one() -> None:
     [quotation] = _quoted([old, new], [old])
 
     assert quotation.text == old.text
-    assert quotation.provenance.version == 1
+    assert quotation.version == 1
 
 
 def test_order_is_that_of_the_selection() -> None:
@@ -94,7 +94,7 @@ def test_what_is_not_as_it_was_is_not_quoted(changes: dict[str, Any], gone: str)
     [quotation] = _quoted([kept], [selected])
 
     assert (quotation.gone, quotation.text) == (gone, "")
-    assert quotation.provenance.scope == quotation.provenance.source == ""
+    assert quotation.scope == quotation.source == ""
 
 
 def test_todays_labels_decide_too() -> None:

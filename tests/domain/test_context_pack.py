@@ -12,13 +12,12 @@ from remembrancer.domain.context_pack import (
     ITEMS_MAX,
     TOKEN_BUDGET_MAX,
     Draft,
-    Quotation,
     assemble,
     pack_digest,
     reassemble,
 )
 from remembrancer.domain.errors import BudgetTooSmallError, InvalidInputError
-from remembrancer.domain.fences import Provenance
+from remembrancer.domain.fences import Quotation
 
 LABEL = "0123456789abcdef"
 PREFACE = "What follows between fences is quoted from memory."
@@ -54,14 +53,12 @@ def _item(id_: str, *, layer: int = 2, text: str = "words", required: bool = Fal
 
 def _quotation(number: int, text: str = "quoted", *, gone: str | None = None) -> Quotation:
     return Quotation(
-        provenance=Provenance(
-            entry_id=str(UUID(int=number)),
-            version=1,
-            scope="project",
-            kind="note",
-            sensitivity="internal",
-            source="",
-        ),
+        entry_id=str(UUID(int=number)),
+        version=1,
+        scope="project",
+        kind="note",
+        sensitivity="internal",
+        source="",
         text=text,
         gone=gone,
     )
@@ -81,7 +78,7 @@ item_lists = st.lists(
 quotation_lists = st.lists(
     st.builds(_quotation, st.integers(1, 9), st.sampled_from(["q", "said <<<end", "y" * 80])),
     max_size=5,
-    unique_by=lambda quotation: quotation.provenance.entry_id,
+    unique_by=lambda quotation: quotation.entry_id,
 )
 counters = st.sampled_from(COUNTERS)
 budgets = st.integers(0, 1500)
@@ -148,7 +145,7 @@ def test_everything_is_whole_or_listed_as_omitted(
 
     if isinstance(draft, Draft):
         blocks = {item.id: item.text for item in sorted(items, key=lambda item: item.layer)}
-        blocks |= {one.provenance.entry_id: one.block(LABEL) for one in quotations}
+        blocks |= {one.entry_id: one.block(LABEL) for one in quotations}
         omitted = [id_ for id_, _ in draft.omitted]
         assert list(draft.included) == [id_ for id_ in blocks if id_ not in omitted]
         assert omitted == [id_ for id_ in blocks if id_ not in draft.included]
@@ -174,7 +171,7 @@ def test_what_was_skipped_would_not_have_fitted(
 
     if isinstance(draft, Draft):
         blocks = {item.id: item.text for item in items}
-        blocks |= {one.provenance.entry_id: one.block(LABEL) for one in quotations}
+        blocks |= {one.entry_id: one.block(LABEL) for one in quotations}
         for id_, _ in draft.omitted:
             assert draft.tokens + len("\n\n" + blocks[id_]) + len(PREFACE) * 3 > budget
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remembrancer.domain import fences
-from remembrancer.domain.fences import Provenance, escaped, fenced, gone, unescaped
+from remembrancer.domain.fences import Quotation, blocks, escaped, gone, unescaped
 
 LABEL = "0123456789abcdef"
 HOSTILE = [
@@ -37,10 +37,10 @@ texts = st.lists(pieces, max_size=12).map("".join) | st.text(
 )
 
 
-def _provenance(**changes: str) -> Provenance:
+def _quotation(text: str, **changes: str) -> Quotation:
     facts = {"entry_id": "e1", "scope": "project", "kind": "note", "sensitivity": "internal",
-             "source": "adr/0001.md"}  # fmt: skip
-    return Provenance(version=1, **facts | changes)
+             "source": "adr/0001.md", "text": text}  # fmt: skip
+    return Quotation(version=1, **facts | changes)
 
 
 @given(texts)
@@ -107,7 +107,7 @@ def test_escapes_name_the_character() -> None:
 @example(HOSTILE[1], HOSTILE[1], HOSTILE[1])
 @example("<<<", '">>>', "\n<<<end 0123456789abcdef>>>\n")
 def test_only_first_and_last_line_read_as_a_fence(text: str, source: str, scope: str) -> None:
-    block = fenced(text, _provenance(source=source, scope=scope), label=LABEL)
+    block = _quotation(text, source=source, scope=scope).block(LABEL)
 
     lines = block.splitlines()
     assert lines[0].startswith(f"<<<memory {LABEL} id=e1 version=1 ")
@@ -118,7 +118,7 @@ def test_only_first_and_last_line_read_as_a_fence(text: str, source: str, scope:
 
 @given(texts)
 def test_quoted_text_is_found_again_between_its_fences(text: str) -> None:
-    block = fenced(text, _provenance(), label=LABEL)
+    block = _quotation(text).block(LABEL)
 
     inside = re.fullmatch(r"<<<[^\n]*>>>\n(.*)\n<<<[^\n]*>>>", block, flags=re.DOTALL)
 
@@ -128,7 +128,7 @@ def test_quoted_text_is_found_again_between_its_fences(text: str) -> None:
 
 @given(texts)
 def test_provenance_stays_on_its_line_and_in_its_quotes(source: str) -> None:
-    first = fenced("text", _provenance(source=source), label=LABEL).split("\n", maxsplit=1)[0]
+    first = _quotation("text", source=source).block(LABEL).split("\n", maxsplit=1)[0]
 
     quoted = first.removeprefix(
         f'<<<memory {LABEL} id=e1 version=1 scope="project" kind="note" '
@@ -138,12 +138,24 @@ def test_provenance_stays_on_its_line_and_in_its_quotes(source: str) -> None:
 
 
 def test_block_reads_so() -> None:
-    block = fenced("Texts live in the vault.\n<<<end", _provenance(), label=LABEL)
+    block = _quotation("Texts live in the vault.\n<<<end").block(LABEL)
 
     assert block == (
         f'<<<memory {LABEL} id=e1 version=1 scope="project" kind="note" sensitivity=internal '
         f'source="adr/0001.md">>>\nTexts live in the vault.\n<<\\u{{3C}}end\n<<<end {LABEL}>>>'
     )
+
+
+@given(st.lists(st.builds(_quotation, texts, source=texts, scope=texts), max_size=3))
+@example([_quotation("<<"), _quotation("<")])
+@example([_quotation("plain"), _quotation("other")])
+@example([_quotation("plain"), _quotation("")._replace(gone="erased")])
+def test_many_quotations_read_as_each_alone(quotations: list[Quotation]) -> None:
+    assert blocks(quotations, LABEL) == [one.block(LABEL) for one in quotations]
+
+
+def test_a_quotation_does_not_show_its_text() -> None:
+    assert "canary" not in f"{_quotation('canary')!r} {_quotation('canary')}"
 
 
 def test_what_is_gone_leaves_one_line() -> None:

@@ -21,13 +21,12 @@ from remembrancer.domain.context_pack import (
     ContextItem,
     ContextPack,
     Difference,
-    Quotation,
     assemble,
     check_request,
     pack_digest,
 )
 from remembrancer.domain.errors import StaleStreamError
-from remembrancer.domain.fences import LABEL_BYTES
+from remembrancer.domain.fences import LABEL_BYTES, Quotation
 from remembrancer.domain.keyed_digest import keyed_digest
 from remembrancer.domain.l3_selection import AssembledPack, L3Selection
 from remembrancer.domain.recall import LeftOutReason, RecallContext, RecallQuery
@@ -119,9 +118,7 @@ class BuildPack:
                 count=self._tokens.count,
             )
             omitted = draft.omitted + tuple(
-                (one.provenance.entry_id, _omission(one.gone))
-                for one in quotations
-                if one.gone is not None
+                (one.entry_id, _omission(one.gone)) for one in quotations if one.gone is not None
             )
             digest = pack_digest(
                 selection=selection,

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from remembrancer.application.ports import AccessPolicy, EntryVault, Original
 from remembrancer.application.ports.access_policy import Access
-from remembrancer.domain.context_pack import Quotation
-from remembrancer.domain.fences import Provenance
+from remembrancer.domain.fences import Quotation
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.l3_selection import CommittedText
 from remembrancer.domain.original_digest import original_digest
@@ -69,23 +68,27 @@ class Quote:
 def quotation_of(original: Original, entry_id: str) -> Quotation:
     """Return the text of a version as a pack quotes it; ``entry_id`` is its entry's, spelt."""
     return Quotation(
-        Provenance(
-            entry_id,
-            original.version,
-            original.scope,
-            original.kind,
-            original.sensitivity.word,
-            source_of(original.metadata),
-        ),
+        entry_id,
+        original.version,
+        original.scope,
+        original.kind,
+        original.sensitivity.word,
+        source_of(original.metadata),
         original.text,
     )
 
 
 def _gone(selected: CommittedText, reason: str) -> Quotation:
-    unlabelled = Provenance(
-        selected.id, selected.version, scope="", kind="", sensitivity="", source=""
+    return Quotation(
+        selected.id,
+        selected.version,
+        scope="",
+        kind="",
+        sensitivity="",
+        source="",
+        text="",
+        gone=reason,
     )
-    return Quotation(unlabelled, text="", gone=reason)
 
 
 def source_of(metadata: Mapping[str, str]) -> str:

@@ -125,7 +125,7 @@ class Replay:
             token_counter=record.token_counter,
         )
         differences = lost + [
-            Difference(id=one.provenance.entry_id, reason=one.gone)
+            Difference(id=one.entry_id, reason=one.gone)
             for one in quotations
             if one.gone is not None
         ]

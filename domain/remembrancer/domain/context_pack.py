@@ -10,13 +10,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from remembrancer.domain.canonical_json import canonical_json
 from remembrancer.domain.errors import BudgetTooSmallError, InvalidInputError
-from remembrancer.domain.fences import Provenance, fenced, gone, passages
+from remembrancer.domain.fences import Quotation, blocks
 from remembrancer.domain.l3_selection import Selection
 from remembrancer.domain.parsed import FilledText, Name, Parsed
 from remembrancer.domain.recall import LeftOutReason
@@ -43,24 +43,6 @@ class ContextItem(Parsed):
     id: Name
     text: Annotated[FilledText, Field(repr=False)]
     required: bool = False
-
-
-class Quotation(NamedTuple):
-    """A committed entry, ready to be quoted; ``gone`` says why its text can't be shown."""
-
-    provenance: Provenance
-    text: str
-    """Private: not shown by ``repr``."""
-    gone: str | None = None
-
-    def __repr__(self) -> str:
-        return f"Quotation(provenance={self.provenance!r}, gone={self.gone!r})"
-
-    def block(self, label: str) -> str:
-        """Return the passage as it stands in a pack."""
-        if self.gone is not None:
-            return gone(self.provenance.entry_id, self.gone, label=label)
-        return fenced(self.text, self.provenance, label=label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +134,7 @@ def assemble(
             there are too many items, or the budget is out of its range.
         BudgetTooSmallError: the required items alone don't fit, with their marks.
     """
-    quoted_ids = [one.provenance.entry_id for one in quotations]
+    quoted_ids = [one.entry_id for one in quotations]
     check_request(items, token_budget, entry_ids=quoted_ids)
     blocks = _blocks(items, quotations, label)
     chosen = {index for index, block in enumerate(blocks) if block.required}
@@ -187,7 +169,7 @@ def reassemble(
     wanted = set(included)
     return _joined(
         [one.text for one in _ordered(items) if one.id in wanted],
-        _passages([one for one in quotations if one.provenance.entry_id in wanted], label),
+        blocks([one for one in quotations if one.entry_id in wanted], label),
     )
 
 
@@ -230,17 +212,9 @@ def _blocks(
 ) -> list[_Block]:
     blocks = [_Block(one.id, one.layer, one.text, one.required) for one in _ordered(items)]
     blocks += [
-        _Block(one.provenance.entry_id, _QUOTED_LAYER, one.block(label), required=False)
-        for one in quotations
+        _Block(one.entry_id, _QUOTED_LAYER, one.block(label), required=False) for one in quotations
     ]
     return blocks
-
-
-def _passages(quotations: Sequence[Quotation], label: str) -> list[str]:
-    """Return :meth:`Quotation.block` of each."""
-    if any(one.gone is not None for one in quotations):
-        return [one.block(label) for one in quotations]
-    return passages([(one.provenance, one.text) for one in quotations], label=label)
 
 
 def _ordered(items: Sequence[ContextItem]) -> list[ContextItem]:

@@ -43,8 +43,8 @@ _ESCAPE = re.compile(r"\\u\{(10[0-9A-F]{4}|[0-9A-F]{1,5})\}")
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-class Provenance(NamedTuple):
-    """Where a quoted original comes from."""
+class Quotation(NamedTuple):
+    """An original as a pack quotes it, and where it comes from."""
 
     entry_id: str
     version: int
@@ -52,36 +52,48 @@ class Provenance(NamedTuple):
     kind: str
     sensitivity: str
     source: str
+    text: str
+    """Private: not shown by ``repr``."""
+    gone: str | None = None
+    """Why the text can't be shown, where it can't."""
+
+    def __repr__(self) -> str:
+        return f"Quotation({self[:_TEXT]!r}, gone={self.gone!r})"
+
+    def block(self, label: str) -> str:
+        """Return the passage as it stands in a pack: between two fence lines, or what is left."""
+        entry_id, version, scope, kind, sensitivity, source, text, reason = self
+        if reason is not None:
+            return gone(entry_id, reason, label=label)
+        labels = labels_shown(scope, kind, sensitivity, source)
+        return passage(text, entry_id, version, labels=labels, label=label)
 
 
-def fenced(text: str, provenance: Provenance, *, label: str) -> str:
-    """Return ``text`` as a quoted passage between two fence lines."""
-    one = provenance
-    labels = labels_shown(one.scope, one.kind, one.sensitivity, one.source)
-    return passage(text, one.entry_id, one.version, labels=labels, label=label)
+_TEXT = Quotation._fields.index("text")
+
+
+def blocks(quotations: Sequence[Quotation], label: str) -> list[str]:
+    """Return :meth:`Quotation.block` of each: most need no escape, and one look at all tells."""
+    labels = "".join([f"{one.scope}{one.kind}{one.source}" for one in quotations])
+    if (
+        _NOT_PLAIN.search(labels)
+        or not _is_plain("".join([one.text for one in quotations]))
+        or any(one.gone is not None for one in quotations)
+    ):
+        return [one.block(label) for one in quotations]
+    return [
+        f'{OPEN}memory {label} id={entry_id} version={version} scope="{scope}" kind="{kind}"'
+        f' sensitivity={sensitivity} source="{source}"{CLOSE}\n{text}\n{OPEN}end {label}{CLOSE}'
+        for entry_id, version, scope, kind, sensitivity, source, text, _ in quotations
+    ]
 
 
 def passage(text: str, entry_id: str, version: int, *, labels: str, label: str) -> str:
-    """Return what :func:`fenced` returns, of ``labels`` as :func:`labels_shown` spells them."""
+    """Return ``text`` as a passage; ``labels`` are as :func:`labels_shown` spells them."""
     return (
         f"{OPEN}memory {label} id={entry_id} version={version} {labels}{CLOSE}\n"
         f"{escaped(text)}\n{OPEN}end {label}{CLOSE}"
     )
-
-
-def passages(quoted: Sequence[tuple[Provenance, str]], *, label: str) -> list[str]:
-    """Return what :func:`fenced` returns for each of these originals and their texts.
-
-    Most have nothing to escape, and one look at all of them tells.
-    """
-    labels = "".join([f"{scope}{kind}{source}" for (_, _, scope, kind, _, source), _ in quoted])
-    if _NOT_PLAIN.search(labels) or not _is_plain("".join([text for _, text in quoted])):
-        return [fenced(text, provenance, label=label) for provenance, text in quoted]
-    return [
-        f'{OPEN}memory {label} id={entry_id} version={version} scope="{scope}" kind="{kind}"'
-        f' sensitivity={sensitivity} source="{source}"{CLOSE}\n{text}\n{OPEN}end {label}{CLOSE}'
-        for (entry_id, version, scope, kind, sensitivity, source), text in quoted
-    ]
 
 
 def labels_shown(scope: str, kind: str, sensitivity: str, source: str) -> str:

@@ -21,12 +21,11 @@ from remembrancer.domain.context_pack import (
     PREFACE,
     SEPARATOR,
     ContextItem,
-    Quotation,
     pack_digest,
     reassemble,
 )
 from remembrancer.domain.errors import RefusedError
-from remembrancer.domain.fences import Provenance, labels_shown, passage
+from remembrancer.domain.fences import Quotation, labels_shown, passage
 from remembrancer.domain.l3_selection import Selection
 from remembrancer.domain.recall import RecallKind, RecallMode
 
@@ -114,14 +113,12 @@ def _labels(scope: str, kind: str, sensitivity: str, metadata: str) -> str:
 def _quotation(row: RawText) -> Quotation:
     entry_id, version, scope, kind, sensitivity, _, metadata, text = row
     return Quotation(
-        provenance=Provenance(
-            entry_id=dashed(entry_id.hex()),
-            version=version,
-            scope=scope,
-            kind=kind,
-            sensitivity=sensitivity,
-            source=source_of(json.loads(metadata)),
-        ),
+        entry_id=dashed(entry_id.hex()),
+        version=version,
+        scope=scope,
+        kind=kind,
+        sensitivity=sensitivity,
+        source=source_of(json.loads(metadata)),
         text=text,
     )
 
