@@ -65,6 +65,19 @@ def _tamper(fresh: FreshDatabase, *statements: str) -> None:
             connection.execute(statement)
 
 
+def test_a_server_that_is_away_is_no_broken_log(shell: Shell) -> None:
+    (shell.folder / "remembrancer.toml").write_text(TOML)
+    (shell.folder / "auditor.dsn").write_text("host=127.0.0.1 port=1 dbname=x user=x password=x")
+
+    plain, data = shell("audit", "--html", "page.html"), shell("audit", "--json")
+
+    assert (plain.status, plain.out) == (1, "")
+    assert plain.err.endswith("try again later\n")
+    assert data.status == 1
+    assert data.data["error"]["type"] == "StoreUnavailableError"
+    assert not (shell.folder / "page.html").exists()
+
+
 def _found(done: Result) -> set[str]:
     assert done.status == 1, done
     return {one["invariant"] for one in done.data["findings"]}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.composition.shell import Shell
+from tests.composition.test_cli_gates import TOML
 
 from remembrancer.composition.export_file import created
 from remembrancer.domain.errors import StoreFullError
@@ -102,7 +103,30 @@ def test_a_memory_with_something_in_it_is_not_restored_into(filled: Shell) -> No
 
     done = filled("restore", "all.jsonl")
 
-    assert (done.status, "into an empty one" in done.err) == (2, True)
+    assert (done.status, "into an empty one; name another file with --db" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", "--out", "-"),
+        ("audit", "keygen", "--key", "-"),
+        ("audit", "keygen", "--key", "key.pem", "--public-key", "-"),
+        ("gates", "template", "retrieval_quality", "--into", "-"),
+        ("audit", "--html", "-"),
+    ],
+    ids=" ".join,
+)
+def test_no_file_is_named_as_others_call_standard_output(
+    filled: Shell, command: tuple[str, ...]
+) -> None:
+    (filled.folder / "remembrancer.toml").write_text(TOML)
+
+    done = filled(*command)
+
+    assert (done.status, done.out) == (2, "")
+    assert "must " in done.err
+    assert not {"-", "key.pem"} & {one.name for one in filled.folder.iterdir()}
 
 
 def _cut(data: bytes) -> bytes:

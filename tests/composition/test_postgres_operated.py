@@ -91,6 +91,17 @@ def test_a_file_is_no_place_in_a_server(shell: Shell) -> None:
     assert (result.status, "--db" in result.err) == (2, True)
 
 
+def test_a_restore_into_what_is_not_empty_names_what_a_server_can_do(shell: Shell) -> None:
+    shell("remember", "The invoice service retries.")
+    shell("export", "--out", "all.jsonl")
+
+    result = shell("restore", "all.jsonl")
+
+    assert result.status == 2
+    assert "name another database in the settings, or with --config settings" in result.err
+    assert "--db" not in result.err
+
+
 def test_the_check_up_looks_at_the_server(shell: Shell) -> None:
     findings = {one["what"]: one for one in json.loads(shell("doctor", "--json").out)}
 

@@ -262,3 +262,26 @@ def test_marks_and_outlines_can_be_seen(view: str) -> None:
 
     for name in ("settled", "unknown", "reconciled", "pending", "focus"):
         assert _contrast(colours[name], colours["page"]) >= 3, name
+
+
+def test_a_folder_that_may_not_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
+
+    with pytest.raises(InvalidInputError, match=r"report\.html can't be made: its folder"):
+        HtmlReport.prepare(tmp_path / "report.html", replace=False)
+
+
+def test_the_system_says_no_to_the_page_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(13, "Permission denied", ".report.html.part")
+
+    monkeypatch.setattr(os, "open", refused)
+
+    with pytest.raises(PermissionError) as raised:
+        write_page(tmp_path / "report.html", _page(), replace=False)
+
+    assert raised.value.filename == str(tmp_path / "report.html")

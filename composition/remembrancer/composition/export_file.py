@@ -27,10 +27,12 @@ def created(path: Path) -> Generator[Callable[[bytes], object]]:
     Once this ends, the file has reached the disk; if it raises, there is none.
 
     Raises:
-        InvalidInputError: there is a file already, or none can be made there.
+        InvalidInputError: there is a file already, or none can be made there; or ``-``, which
+            elsewhere stands for standard output: nothing that fails could be taken back there.
         StoreFullError: no room; nothing is left behind.
         StoreUnavailableError: it couldn't be written; nothing is left behind.
     """
+    require_file(path, field="out")
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNERS_ONLY)
     except FileExistsError:
@@ -49,6 +51,16 @@ def created(path: Path) -> Generator[Callable[[bytes], object]]:
         with suppress(OSError):
             path.unlink()
         raise
+
+
+def require_file(path: Path, *, field: str) -> None:
+    """Refuse to take ``-`` for a file's name.
+
+    Raises:
+        InvalidInputError: it is one.
+    """
+    if str(path) == "-":
+        raise InvalidInputError(field=field, problem="must name a file; - isn't standard output")
 
 
 @contextmanager

@@ -32,6 +32,5 @@ class StoreNotEmptyError(RefusedError):
 
     def __init__(self) -> None:
         super().__init__(
-            "there is something in this memory already; an export is restored into an empty one: "
-            "name another one in the settings, or a file with --db"
+            "there is something in this memory already; an export is restored into an empty one"
         )

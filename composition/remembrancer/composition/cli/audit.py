@@ -20,7 +20,7 @@ from remembrancer.composition.cli.audited import (
 )
 from remembrancer.composition.cli.options import AsJson, Config, Db
 from remembrancer.composition.cli.output import Output, counted
-from remembrancer.domain.errors import InvalidInputError, StoreError
+from remembrancer.domain.errors import InvalidInputError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from remembrancer.application.audit.finding import AuditReport, AuditScope
@@ -80,7 +80,7 @@ def audit(
 def _audited(
     store: "StoreSettings", scope: "AuditScope", out: Output, page: "HtmlReport | None"
 ) -> "AuditReport":
-    """Audit; a store that can't be opened is a finding too."""
+    """Audit; a store that can't be opened is a finding too, unless it is a server that is away."""
     # Here, since every other command would pay for them.
     from remembrancer.application.audit.audit import unopened  # noqa: PLC0415
 
@@ -88,6 +88,8 @@ def _audited(
         with opened_source(store) as source:
             return _run(source, scope, out, page)
     except StoreError as error:
+        if isinstance(error, StoreUnavailableError) and store.backend == "postgres":
+            raise
         report = unopened(store.place, error)
     if page is not None:
         _draw(page, None, report, scope, out)

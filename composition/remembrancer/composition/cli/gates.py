@@ -8,6 +8,7 @@ import typer
 
 from remembrancer.composition.cli.options import AsJson, Config, Db, read_settings
 from remembrancer.composition.cli.output import Output
+from remembrancer.composition.export_file import require_file
 from remembrancer.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -213,10 +214,15 @@ def _gate(name: str) -> "Gate":
 
 
 def _write_new(path: Path, text: str) -> None:
+    require_file(path, field="--into")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
+    except FileExistsError:
+        raise InvalidInputError(
+            field="--into", problem=f"{path} is there already: name another"
+        ) from None
     except OSError as error:
         raise InvalidInputError(
-            field="--into", problem=f"can't be written: {type(error).__name__}"
+            field="--into", problem=f"{path} can't be made: {error.strerror}"
         ) from None

@@ -13,12 +13,22 @@ from remembrancer.composition.cli.output import counted
 from remembrancer.composition.export_file import lines_of
 from remembrancer.composition.settings import StoreSettings
 from remembrancer.domain.errors import InvalidInputError
-from remembrancer.domain.export_errors import DamagedExportError, UnreadableExportError
+from remembrancer.domain.export_errors import (
+    DamagedExportError,
+    StoreNotEmptyError,
+    UnreadableExportError,
+)
 from remembrancer.domain.identity import parse_entry_id
 
 if TYPE_CHECKING:
     from remembrancer.application.export import Exported
     from remembrancer.application.restore import Restored
+
+_ANOTHER = {
+    False: "name another file with --db",
+    True: "name another database in the settings, or with --config settings that name a file",
+}
+"""Where to restore, by whether it was to be a server."""
 
 
 def export(
@@ -93,7 +103,7 @@ def restore(
     store = read_settings(db, config).store
     is_new = store.backend == "sqlite" and not store.path.exists()
     with opened(db, config, as_json=as_json, new=True) as session:
-        with session.out.progress("restoring") as progress, _new_memory_told(store, is_new=is_new):
+        with session.out.progress("restoring") as progress, _with_what_to_do(store, is_new=is_new):
             done = session.memory.restore(file, progress=progress)
         if as_json:
             session.out.data(
@@ -121,10 +131,13 @@ def restore(
 
 
 @contextmanager
-def _new_memory_told(store: StoreSettings, *, is_new: bool) -> Generator[None]:
+def _with_what_to_do(store: StoreSettings, *, is_new: bool) -> Generator[None]:
     """Say what is left where a restore failed: no file is deleted that another may have opened."""
     try:
         yield
+    except StoreNotEmptyError as error:
+        error.add_note(_ANOTHER[store.backend == "postgres"])
+        raise
     except (DamagedExportError, UnreadableExportError) as error:
         if is_new:
             error.add_note(f"{store.path} was made for it, and is empty")

@@ -131,7 +131,9 @@ class Output:
     def failed(self, error: OSError) -> None:
         """Show what the system said no to."""
         with suppress(OSError):  # It may have been this very stream.
-            self._err.print(f"[bold red]error:[/] {escape(error.strerror or str(error))}")
+            name = f"{error.filename}: " if error.filename else ""
+            told = escape(f"{name}{error.strerror or error}")
+            self._err.print(f"[bold red]error:[/] {told}", emoji=False, soft_wrap=True)
 
     def note(self, text: str) -> None:
         """Tell a person something beside the result."""

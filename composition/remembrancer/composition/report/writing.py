@@ -26,6 +26,10 @@ def require_writable(path: Path, *, replace: bool) -> None:
         raise InvalidInputError(field="html", problem="must end in .html")
     if not path.parent.is_dir():
         raise InvalidInputError(field="html", problem=f"{path.parent} isn't a folder")
+    if not os.access(path.parent, os.W_OK):
+        raise InvalidInputError(
+            field="html", problem=f"{path} can't be made: its folder may not be written"
+        )
     if not path.is_symlink() and not path.exists():
         return
     if not replace:
@@ -45,7 +49,10 @@ def write_page(path: Path, page: str, *, replace: bool) -> None:
     """
     require_writable(path, replace=replace)
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
+    try:
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:  # noqa: PTH123  # a descriptor has no path
             file.write(page)
