@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any
 
 from tests.adapters.postgres_named import TENANTS, UNNAMED
@@ -39,7 +38,7 @@ class NamedSparseIndex(SparseIndex):
 
     @override
     def upsert_many(self, documents: Sequence[SparseDocument]) -> None:
-        latest = {one.id: replace(one, metadata={**UNNAMED, **one.metadata}) for one in documents}
+        latest = {one.id: one._replace(metadata={**UNNAMED, **one.metadata}) for one in documents}
         with self.database.begin():
             whose = {one.id: one.metadata for one in latest.values()}
             for id_ in _moving(self.database, "sparse_documents", whose):
@@ -88,7 +87,7 @@ class NamedVectorStore(VectorStore):
 
     @override
     def upsert_many(self, points: Sequence[VectorPoint]) -> None:
-        named = [replace(one, metadata={**UNNAMED, **one.metadata}) for one in points]
+        named = [one._replace(metadata={**UNNAMED, **one.metadata}) for one in points]
         with self.database.begin():
             whose = {one.id: one.metadata for one in named}
             for id_ in _moving(self.database, "vectors", whose):

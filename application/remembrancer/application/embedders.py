@@ -16,6 +16,7 @@ class Embedders:
 
     def __init__(self, embedders: Iterable[Embedder]) -> None:
         self._by_space: dict[EmbeddingTuple, Embedder] = {}
+        self._asked_last: tuple[EmbeddingTuple, Embedder | None] | None = None
         for embedder in embedders:
             self.add(embedder)
 
@@ -27,7 +28,12 @@ class Embedders:
     def add(self, embedder: Embedder) -> None:
         """Make one more embedder known."""
         self._by_space.setdefault(embedder.embedding_tuple, embedder)
+        self._asked_last = None
 
     def of(self, embedding_tuple: EmbeddingTuple) -> Embedder | None:
         """Return the embedder of exactly this space, if it is here."""
-        return self._by_space.get(embedding_tuple)
+        # Twice in each write, mostly of the same one: a look-up hashes and compares tuples.
+        last = self._asked_last
+        if last is None or last[0] is not embedding_tuple:
+            last = self._asked_last = embedding_tuple, self._by_space.get(embedding_tuple)
+        return last[1]

@@ -54,10 +54,11 @@ def labels(original: Original) -> dict[str, str]:
         OWNER: original.owner,
         SCOPE: original.scope,
         KIND: original.kind,
-        SENSITIVITY: original.sensitivity.value,
+        SENSITIVITY: original.sensitivity.word,
         STATE: CURRENT if original.superseded_at is None else SUPERSEDED,
     }
-    found.update((subject_label(subject), YES) for subject in original.subjects)
+    for subject in original.subjects:
+        found[subject_label(subject)] = YES
     return found
 
 
@@ -67,8 +68,9 @@ def searchable_text(original: Original) -> str:
     A section of a document seldom repeats the words of its document's title, and a question
     often has them: without the headings it would find the title alone.
     """
-    headings = filter(None, (original.metadata.get(HEADING),))
-    return "\n".join((original.text, *headings, *original.subjects))
+    headings = original.metadata.get(HEADING)
+    beside = (headings, *original.subjects) if headings else original.subjects
+    return "\n".join((original.text, *beside)) if beside else original.text
 
 
 class EntryIndex:

@@ -117,6 +117,7 @@ class Remember:
         self._transactions = transactions
         self._clock = clock
         self._randomness = randomness
+        self._token_counter = writer.token_counter
 
     def __call__(
         self, entries: Sequence[NewEntry], *, progress: Progress | None = None
@@ -158,18 +159,21 @@ class Remember:
         """
         space = self._writer.space()
         # What is here already isn't embedded again: a retry must not cost anything.
-        wanted = self._fresh(entries, ids)
+        keyed = any(entry.idempotency_key is not None for entry in entries)
+        wanted = self._fresh(entries, ids) if keyed else list(range(len(entries)))
         counts, vectors = self._writer.measure([entries[i] for i in wanted], space, progress)
         measured = dict(zip(wanted, zip(counts, vectors, strict=True), strict=True))
         with self._transactions.begin():
-            fresh = [i for i in self._fresh(entries, ids) if i in measured]
+            fresh = wanted
+            if keyed:
+                fresh = [i for i in self._fresh(entries, ids) if i in measured]
             if not fresh:
                 return []
             index = self._writer.index(space)
             if index is not None and index.embedding_tuple != space:
                 return None
             at = self._clock.now()
-            for (tenant, owner), places in places_by_owner(entries[i] for i in fresh):
+            for (tenant, owner), places in places_by_owner([entries[i] for i in fresh]):
                 some = [fresh[place] for place in places]
                 originals = [self._original(entries[i], ids[i], measured[i][0], at) for i in some]
                 with self._transactions.acting_for(tenant, owner):
@@ -185,8 +189,6 @@ class Remember:
 
     def _fresh(self, entries: Sequence[NewEntry], ids: Sequence[EntryId]) -> list[int]:
         """Return the places of entries that aren't here yet."""
-        if all(entry.idempotency_key is None for entry in entries):
-            return list(range(len(entries)))
         fresh: list[int] = []
         for (tenant, owner), places in places_by_owner(entries):
             with self._transactions.acting_for(tenant, owner):
@@ -236,7 +238,7 @@ class Remember:
             salt=salt,
             digest=original_digest(salt, entry.text),
             tokens=tokens,
-            token_counter=self._writer.token_counter,
+            token_counter=self._token_counter,
             subjects=entry.subjects,
             metadata=entry.metadata,
             recorded_at=at,

@@ -180,7 +180,7 @@ class MemoryEntry(Aggregate):
             "length": length,
             "scope": header.scope,
             "kind": header.kind,
-            "sensitivity": header.sensitivity.value,
+            "sensitivity": header.sensitivity.word,
         }
         return cls.EntryRemembered(**fact)
 
@@ -208,7 +208,7 @@ class MemoryEntry(Aggregate):
             length=length,
             scope=header.scope,
             kind=header.kind,
-            sensitivity=header.sensitivity.value,
+            sensitivity=header.sensitivity.word,
             reason=reason_code(reason),
             timestamp=at,
         )

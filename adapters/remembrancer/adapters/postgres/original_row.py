@@ -50,7 +50,7 @@ def to_columns(originals: Sequence[Original]) -> list[list[Any]]:
             one.version,
             one.scope,
             one.kind,
-            one.sensitivity.value,
+            one.sensitivity.word,
             to_microseconds(one.recorded_at),
             one.tokens,
             one.token_counter,

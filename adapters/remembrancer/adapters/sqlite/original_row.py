@@ -40,7 +40,7 @@ def to_values(original: Original, *, owned_scope: int) -> Row:
         original.version,
         owned_scope,
         original.kind,
-        original.sensitivity.value,
+        original.sensitivity.word,
         to_microseconds(original.recorded_at),
         NEVER,
         original.tokens,

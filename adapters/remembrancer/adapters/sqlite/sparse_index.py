@@ -5,11 +5,11 @@ documents of the owners that are asked only, so each phrase is matched on its ow
 are rescaled; that also costs less than FTS5's own ranking of the whole question.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
-from uuid import UUID
 
 import apsw
 from typing_extensions import override
@@ -63,6 +63,9 @@ _CLEAR = (
 )
 _SCHEMA = "sparse_index.sql"
 
+_Labelled = tuple[int, bytes, SparseDocument]
+"""A document, its id's bytes and the number of its label."""
+
 
 class SqliteSparseIndex(SparseIndex):
     """Rows of ``sparse_words`` and the tables beside it; see ``sparse_index.sql``."""
@@ -72,15 +75,15 @@ class SqliteSparseIndex(SparseIndex):
 
     @override
     def upsert_many(self, documents: Sequence[SparseDocument]) -> None:
-        latest = {document.id: document for document in documents}
+        latest = {document.id.bytes: document for document in documents}
         if not latest:
             return
         with self._database.write() as connection:
             _drop(connection, latest)
-            labelled = _labelled(connection, latest.values())
+            labelled = _labelled(connection, latest)
             try:
-                for owner, group in groupby(labelled, key=lambda one: one[0]):
-                    _insert(connection, owner, [(label, document) for _, label, document in group])
+                for owner, group in groupby(labelled, key=itemgetter(0)):
+                    _insert(connection, owner, [one for _, one in group])
             except apsw.ConstraintError as error:  # Nothing that was dropped can be in the way.
                 raise StoreCorruptError(
                     store="word index", problem="its tables don't agree (reindexing makes it anew)"
@@ -97,7 +100,7 @@ class SqliteSparseIndex(SparseIndex):
     @override
     def delete(self, id: EntryId) -> None:
         with self._database.write() as connection:
-            _drop(connection, [id])
+            _drop(connection, [id.bytes])
 
     @override
     def clear(self) -> None:
@@ -112,11 +115,12 @@ class SqliteSparseIndex(SparseIndex):
             return total
 
 
-def _drop(connection: apsw.Connection, ids: Collection[UUID]) -> None:
-    keys = apsw.carray(tuple(one.bytes for one in ids))  # At least one, as carray wants it.
-    kept: list[Any] = sorted(connection.execute(_KEPT, (keys,)).fetchall())
+def _drop(connection: apsw.Connection, keys: Collection[bytes]) -> None:
+    array = apsw.carray(tuple(keys))  # At least one, as carray wants it.
+    kept: list[Any] = connection.execute(_KEPT, (array,)).fetchall()
     if not kept:
         return
+    kept.sort()
     numbers = [(number,) for number, _, _ in kept]
     connection.executemany(_DROP_WORDS, [(number, text) for number, _, text in kept])
     connection.executemany(_EMPTY_TEXT, [(place,) for _, place, _ in kept])
@@ -128,19 +132,20 @@ def _drop(connection: apsw.Connection, ids: Collection[UUID]) -> None:
 
 
 def _labelled(
-    connection: apsw.Connection, documents: Iterable[SparseDocument]
-) -> list[tuple[int, int, SparseDocument]]:
-    """Return (owner number, label number, document), an owner's together."""
+    connection: apsw.Connection, documents: Mapping[bytes, SparseDocument]
+) -> list[tuple[int, _Labelled]]:
+    """Return each document behind its owner's number, an owner's together."""
     labels: dict[tuple[str | None, ...], tuple[int, int]] = {}
     found = []
-    for document in documents:
+    for key, document in documents.items():
         label = tuple(map(document.metadata.get, LABELS))
         numbers = labels.get(label)
         if numbers is None:
             numbers = labels[label] = _numbers(connection, label)
-        found.append((*numbers, document))
+        owner, number = numbers
+        found.append((owner, (number, key, document)))
     if len(labels) > 1:
-        found.sort(key=lambda one: one[0])
+        found.sort(key=itemgetter(0))
     return found
 
 
@@ -155,35 +160,29 @@ def _numbers(connection: apsw.Connection, label: tuple[str | None, ...]) -> tupl
     return owner, number
 
 
-def _insert(
-    connection: apsw.Connection, owner: int, labelled: Sequence[tuple[int, SparseDocument]]
-) -> None:
+def _insert(connection: apsw.Connection, owner: int, labelled: Sequence[_Labelled]) -> None:
     low, high = owner << SERIAL_BITS, ((owner + 1) << SERIAL_BITS) - 1
     row: Any = connection.execute(_LAST, (low, high)).fetchone()
     last, last_text = row
     numbers = range((last or low) + 1, high)
     first_text = (last_text or 0) + 1
     texts = range(first_text, first_text + len(labelled))
-    words = [prepared(document.text) for _, document in labelled]
+    words = [prepared(document.text) for _, _, document in labelled]
     connection.executemany(
         _ADD_DOCUMENT,
         [
-            (number, document.id.bytes, label, text)
-            for number, text, (label, document) in zip(numbers, texts, labelled, strict=False)
+            (number, key, label, text)
+            for number, text, (label, key, _) in zip(numbers, texts, labelled, strict=False)
         ],
     )
     connection.executemany(_ADD_TEXT, zip(texts, words, strict=True))
     connection.executemany(_ADD_WORDS, zip(numbers, words, strict=False))
-    connection.executemany(
-        _ADD_METADATA,
-        [
-            (number, key, value)
-            for number, (_, document) in zip(numbers, labelled, strict=False)
-            for key, value in _unlabelled(document.metadata)
-        ],
-    )
+    metadata = [
+        (number, key, value)
+        for number, (_, _, document) in zip(numbers, labelled, strict=False)
+        for key, value in document.metadata.items()
+        if key not in LABELS
+    ]
+    if metadata:
+        connection.executemany(_ADD_METADATA, metadata)
     connection.execute(_COUNTED, (len(labelled), owner))
-
-
-def _unlabelled(metadata: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    return ((key, value) for key, value in metadata.items() if key not in LABELS)

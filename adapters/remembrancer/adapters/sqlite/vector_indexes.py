@@ -31,6 +31,7 @@ class SqliteVectorIndexes(VectorIndexes):
         self._database = database
         # By tuple as well as number: a number that was rolled back may come again.
         self._stores: dict[tuple[int, EmbeddingTuple], SqliteVectorStore] = {}
+        self._asked_last: tuple[VectorIndex, SqliteVectorStore] | None = None
 
     @override
     def active(self) -> VectorIndex | None:
@@ -106,6 +107,9 @@ class SqliteVectorIndexes(VectorIndexes):
 
     @override
     def store(self, index: VectorIndex) -> SqliteVectorStore:
+        last = self._asked_last
+        if last is not None and last[0] is index:  # As mostly: to hash a tuple takes longer.
+            return last[1]
         require_kept_here(index)
         key = (index.number, index.embedding_tuple)
         store = self._stores.get(key)
@@ -119,6 +123,7 @@ class SqliteVectorIndexes(VectorIndexes):
                     dimensions=index.embedding_tuple.dimensions,
                 ),
             )
+        self._asked_last = index, store
         return store
 
     def _destroy(self, connection: apsw.Connection, index: VectorIndex) -> None:

@@ -78,10 +78,10 @@ class WordLlamaEmbedder(Embedder):
 
         rows = self._model.rows()
         ids = np.frombuffer(self._model.token_ids(text, asked_again=kept), dtype=np.intc)
-        total, *more = (
-            np.add.reduce(rows.take(ids[start : start + _ROWS_AT_ONCE]), axis=0, dtype=np.float64)
-            for start in range(0, len(ids), _ROWS_AT_ONCE)
-        )
-        mean = sum(more, start=total)[: self._dimensions] / len(ids)
+        total = np.add.reduce(rows.take(ids[:_ROWS_AT_ONCE]), axis=0, dtype=np.float64)
+        for start in range(_ROWS_AT_ONCE, len(ids), _ROWS_AT_ONCE):
+            some = rows.take(ids[start : start + _ROWS_AT_ONCE])
+            total += np.add.reduce(some, axis=0, dtype=np.float64)
+        mean = total[: self._dimensions] / len(ids)
         vector = array("f", mean.astype(np.float32).tobytes())
         return vector if any(vector) else None

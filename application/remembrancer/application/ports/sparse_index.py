@@ -1,20 +1,24 @@
 """Finding entries by their words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from typing_extensions import override
 
 from remembrancer.application.ports.vector_store import Filter, VectorMatch
 from remembrancer.domain.identity import EntryId
 
 
-@dataclass(frozen=True, slots=True)
-class SparseDocument:
-    """A text to be found, under an index id."""
+class SparseDocument(NamedTuple):
+    """A text to be found, under an index id.  ``repr`` shows nothing private."""
 
     id: EntryId
-    text: str = field(repr=False)
-    metadata: Mapping[str, str] = field(repr=False)
+    text: str
+    metadata: Mapping[str, str]
+
+    @override
+    def __repr__(self) -> str:
+        return f"SparseDocument(id={self.id!r})"
 
 
 class SparseIndex(Protocol):

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from typing_extensions import override
 
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.vector import Vector
@@ -14,15 +16,18 @@ A document without the key doesn't match.  An empty tuple matches nothing; an em
 """
 
 
-@dataclass(frozen=True, slots=True)
-class VectorPoint:
-    """A vector to be found, under an index id."""
+class VectorPoint(NamedTuple):
+    """A vector to be found, under an index id.  ``repr`` shows nothing private."""
 
     id: EntryId
-    vector: Vector = field(repr=False)
-    metadata: Mapping[str, str] = field(repr=False)
+    vector: Vector
+    metadata: Mapping[str, str]
     version: int | None = None
     """Of the entry; a store that follows the log from afar gives it back with a match."""
+
+    @override
+    def __repr__(self) -> str:
+        return f"VectorPoint(id={self.id!r}, version={self.version!r})"
 
 
 @dataclass(frozen=True, slots=True)
