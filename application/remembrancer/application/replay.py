@@ -6,7 +6,7 @@ machine, the same bytes come out, or the replay says exactly what isn't as it wa
 
 import hmac
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -80,14 +80,13 @@ class Replay:
             UnknownPackError: no such pack was assembled from it.
             InvalidInputError: a name, a scope or the ceiling breaks its bounds.
         """
-        reader = Reader.parse(  # A lone string for the scopes is refused there, not taken apart.
-            {
-                "tenant": tenant,
-                "principal": principal,
-                "scopes": scopes,
-                "read_ceiling": read_ceiling,
-            }
-        )
+        given: dict[str, Any] = {  # A lone string for the scopes is refused, not taken apart.
+            "tenant": tenant,
+            "principal": principal,
+            "scopes": scopes,
+            "read_ceiling": read_ceiling,
+        }
+        reader = Reader(**given)
         key = StageKey(tenant=reader.tenant, session=session, stage=stage)
         with self._transactions.acting_for(key.tenant), self._transactions.snapshot():
             committed = load(
@@ -136,14 +135,10 @@ class Replay:
     def _items(
         self, committed: L3Selection, record: AssembledPack
     ) -> tuple[list[ContextItem], list[Difference]]:
-        kept = self._sessions.items(committed.id, number=record.number)
-        key = self._sessions.key(committed.id)
-        if kept is not None and key is not None:
-            if hmac.compare_digest(items_digest(key, kept), record.items_digest):
-                return [ContextItem.parse(one) for one in proven_json(kept)], []
-            reason = ALTERED
-        else:
-            reason = ERASED
+        found = self._sessions.keyed_items(committed.id, number=record.number)
+        if found is not None and hmac.compare_digest(items_digest(*found), record.items_digest):
+            return [ContextItem(**one) for one in proven_json(found[1])], []
+        reason = ERASED if found is None else ALTERED
         entry_ids = {one.id for one in committed.texts}
         lost = [one for one in record.included if one not in entry_ids]
         return (

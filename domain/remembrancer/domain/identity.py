@@ -6,6 +6,7 @@ stream write the same one, and ("a", "b_c") never meets ("a_b", "c") (design sec
 
 import re
 from collections.abc import Sequence
+from hashlib import sha1
 from typing import NewType, cast
 from uuid import UUID, uuid5
 
@@ -19,13 +20,19 @@ EntryId = NewType("EntryId", UUID)
 
 NAMESPACE = UUID("6f0b5f9e-8d0c-5f6b-9b57-2c1d5b7e4a10")
 """Of all stream ids."""
+_NAMESPACE = NAMESPACE.bytes
+_FREE_BITS, _VERSION_5 = ~(0xF000 << 64 | 0xC000 << 48), 5 << 76 | 1 << 63
+"""Of a UUID's number: those that its version and variant leave, and what these are."""
 _UUIDS = TypeAdapter(list[EntryId])
 _UUID = re.compile(r"(?i:urn:uuid:)?\{?[0-9A-Fa-f-]{32,36}\}?")
 
 
 def stream_id(aggregate: str, *natural_key: str) -> UUID:
     """Return the id of the stream of ``aggregate`` with this natural key."""
-    return uuid5(NAMESPACE, canonical_json([aggregate, *natural_key]).decode())
+    named = sha1(_NAMESPACE + canonical_json([aggregate, *natural_key]), usedforsecurity=False)
+    # As uuid5, which takes twice as long to come to the same.
+    bits = int.from_bytes(named.digest()[:16], "big") & _FREE_BITS | _VERSION_5
+    return UUID(int=bits)
 
 
 def entry_id_for_key(tenant: str, owner: str, idempotency_key: str) -> EntryId:

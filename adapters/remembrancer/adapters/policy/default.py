@@ -20,5 +20,5 @@ class DefaultAccessPolicy(AccessPolicy):
             entry.tenant == access.tenant
             and entry.owner == access.owner
             and covered_by_any(access.scopes, entry.scope)
-            and entry.sensitivity <= access.read_ceiling
+            and entry.sensitivity.rank <= access.read_ceiling.rank
         )

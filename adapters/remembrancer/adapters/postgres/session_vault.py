@@ -22,6 +22,10 @@ _KEEP_ITEMS = (
 )
 _KEY = "SELECT key FROM session_keys WHERE selection_id = %s"
 _ITEMS = "SELECT items FROM session_items WHERE selection_id = %s AND number = %s"
+_KEYED_ITEMS = (
+    "SELECT key, items FROM session_keys JOIN session_items USING (tenant, selection_id)"
+    " WHERE selection_id = %s AND number = %s"
+)
 _OWNERS_OF_SESSION = (
     "SELECT DISTINCT owner FROM session_keys WHERE tenant = %s AND session = %s ORDER BY owner"
 )
@@ -66,6 +70,12 @@ class PostgresSessionVault(SessionVault):
         with self._database.read() as connection:
             row: Any = connection.execute(_ITEMS, (selection_id, number)).fetchone()
         return None if row is None else bytes(row[0])
+
+    @override
+    def keyed_items(self, selection_id: UUID, *, number: int) -> tuple[bytes, bytes] | None:
+        with self._database.read() as connection:
+            row: Any = connection.execute(_KEYED_ITEMS, (selection_id, number)).fetchone()
+        return None if row is None else (bytes(row[0]), bytes(row[1]))
 
     @override
     def erase_session(self, *, tenant: str, session: str) -> int:

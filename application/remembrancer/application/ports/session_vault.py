@@ -33,6 +33,14 @@ class SessionVault(Protocol):
         """Return the items of a pack, or None once erased."""
         ...
 
+    def keyed_items(self, selection_id: UUID, *, number: int) -> tuple[bytes, bytes] | None:
+        """Return the selection's key and the items of a pack; None once one of them is erased.
+
+        An adapter that can give both in one go should.
+        """
+        key, items = self.key(selection_id), self.items(selection_id, number=number)
+        return None if key is None or items is None else (key, items)
+
     def erase_session(self, *, tenant: str, session: str) -> int:
         """Destroy keys and items of a session's stages; return how many selections had any."""
         ...

@@ -82,6 +82,20 @@ class SessionVaultContract(ABC):
 
         assert vault.items(PLAN, number=1) == b"[2]"
 
+    def test_gives_items_with_their_key_while_it_has_both(self, vault: SessionVault) -> None:
+        keep_key(vault, PLAN)
+        vault.keep_items(PLAN, number=1, items=b"[1]")
+        keep_key(vault, OTHER, session="session-2", key=OTHER_KEY)
+        vault.keep_items(OTHER, number=1, items=b"[2]")
+
+        assert vault.keyed_items(PLAN, number=1) == (KEY, b"[1]")
+        assert vault.keyed_items(OTHER, number=1) == (OTHER_KEY, b"[2]")
+        assert vault.keyed_items(PLAN, number=2) is vault.keyed_items(REVIEW, number=1) is None
+
+        vault.erase_session(tenant="acme", session="session-1")
+
+        assert vault.keyed_items(PLAN, number=1) is None
+
     def test_a_new_key_leaves_the_items(self, vault: SessionVault) -> None:
         keep_key(vault, PLAN)
         vault.keep_items(PLAN, number=1, items=b"[1]")
