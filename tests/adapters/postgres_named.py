@@ -239,6 +239,14 @@ class NamedSessionVault(_ForEachTenant, SessionVault):
         return next(filter(None, found), None)
 
     @override
+    def keyed_items(self, selection_id: UUID, *, number: int) -> tuple[bytes, bytes] | None:
+        found = []
+        for tenant in self.tenants():
+            with tenant:
+                found.append(self.inner.keyed_items(selection_id, number=number))
+        return next(filter(None, found), None)
+
+    @override
     def erase_session(self, *, tenant: str, session: str) -> int:
         return self.inner.erase_session(tenant=tenant, session=session)
 
