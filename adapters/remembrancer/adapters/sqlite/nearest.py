@@ -1,9 +1,9 @@
 """The exact nearest rows of a view, in three rounds that each keep all that may still win.
 
 1. Codes against codes, every row: keep what can reach the k-th best lower bound.
-2. The kept codes against the query as it is: the same with a closer bound.
-3. The float32 rows themselves: the k most promising first, then those that can still reach the
-   k-th best of them.  What is left, some k rows, gets its exact score.
+2. The kept codes against the query as it is: a closer estimate, with a closer bound.
+3. The float32 rows themselves: what can reach the k-th best estimate, then what else can reach
+   the k-th best score of those.  What is left, some k rows, gets its exact score.
 
 Why nothing is lost: at least k rows have a true score of at least the k-th best lower bound, so
 the k-th best true score is at least that; a row whose upper bound is below it is not among the
@@ -15,6 +15,7 @@ Imported at the first query only, as it imports numpy.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,7 @@ EXACT_ROWS = 64
 SCAN_SLACK = 1e-6
 """More than four roundings to float32 add up to, of numbers of at most 1."""
 _GROUPS_MIN = 64
+_KEY_DIGITS = 2 * KEY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +62,15 @@ class View:
     """No residual of these rows is larger."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Promising:
-    """Rows with what is known of their scores: ``near``, give or take ``bounds``."""
+class _Promising(NamedTuple):
+    """Rows, the most promising first, with estimates of their scores and how far off those are."""
 
     positions: Positions
     near: Floats
     bounds: Floats
 
-    def __getitem__(self, some: slice | Positions | npt.NDArray[np.bool_]) -> "_Promising":
-        return _Promising(self.positions[some], self.near[some], self.bounds[some])
+    def some(self, which: slice | npt.NDArray[np.bool_]) -> "_Promising":
+        return _Promising(self.positions[which], self.near[which], self.bounds[which])
 
 
 def nearest(
@@ -77,13 +78,17 @@ def nearest(
 ) -> list[VectorMatch]:
     """Return the best ``top_k`` of the view by (score, then key)."""
     coded = coded_query(query)
-    found = _by_codes(scan, view, coded, top_k) if _size(view) > top_k else _all(view)
-    promising = _by_query(view.rows, found, coded.unit)
     best = _Best(view.rows, vectors, coded.unit)
-    best.read(promising[:top_k])
-    rest = promising[top_k:]
-    if len(rest.positions):
-        best.read(rest[rest.near + rest.bounds >= best.kth_score(top_k)])
+    if _size(view) <= top_k:
+        best.read(_by_query(view.rows, _all(view), coded.unit))
+        return best.matches(query, top_k)
+    promising = _by_query(view.rows, _by_codes(scan, view, coded, top_k), coded.unit)
+    upper = promising.near + promising.bounds
+    # An estimate is much closer to the score than its bound tells.  So what can reach the k-th of
+    # them is read at once, and seldom is there more that can reach the k-th score.
+    likely = upper >= promising.near[top_k - 1]
+    best.read(promising.some(likely))
+    best.read(promising.some(~likely & (upper >= best.kth_score(top_k))))
     return best.matches(query, top_k)
 
 
@@ -101,11 +106,10 @@ class _Best:
     def read(self, some: _Promising) -> None:
         """Read these rows, and score them in float64, which is off by less than SLACK."""
         for batch in _batches(len(some.positions)):
-            positions = some.positions[batch]
-            read, near = self._vectors_of(some[batch])
+            read, near = self._vectors_of(some.some(batch))
             self._near += near
             self._read.append(read)
-            self._positions.append(positions)
+            self._positions.append(some.positions[batch])
 
     def kth_score(self, k: int) -> float:
         """Return the k-th best score so far, less what float64 may be off."""
@@ -116,17 +120,16 @@ class _Best:
         if not self._near:
             return []
         least = self.kth_score(min(top_k, len(self._near))) - SLACK
-        last = [at for at, near in enumerate(self._near) if near >= least]
+        last = np.array([at for at, near in enumerate(self._near) if near >= least])
         read, positions = np.concatenate(self._read), np.concatenate(self._positions)
-        scored: list[tuple[float, str]] = []
+        keys = self._rows.keys[positions[last]].tobytes().hex()
+        scores: list[float] = []
         for start in range(0, len(last), EXACT_ROWS):
-            batch = last[start : start + EXACT_ROWS]
-            keys = self._rows.keys[positions[batch]].tobytes().hex()
-            scored += (
-                (-score, keys[2 * KEY_BYTES * at : 2 * KEY_BYTES * (at + 1)])
-                for at, score in enumerate(cosines(query, read[batch]))
-            )
-        best = sorted(scored)[:top_k]
+            scores += cosines(query, read[last[start : start + EXACT_ROWS]])
+        best = sorted(
+            (-score, keys[at : at + _KEY_DIGITS])
+            for score, at in zip(scores, range(0, len(keys), _KEY_DIGITS), strict=True)
+        )[:top_k]
         ids = entry_ids([key for _, key in best])
         return [VectorMatch(id_, -negated) for id_, (negated, _) in zip(ids, best, strict=True)]
 
@@ -202,7 +205,9 @@ def _by_query(rows: ResidentRows, found: Positions, unit: Floats) -> _Promising:
         # Not by matrix product: with that numpy wakes threads, which then spin beside the scan's.
         near[batch] = np.vecdot(rows.codes.take(found[batch], 0).astype(np.float64), unit)
     near *= rows.scales[found]
-    return _Promising(found, near, rows.residuals[found] + SLACK)[np.argsort(-near)]
+    order = np.argsort(-near)
+    found = found[order]
+    return _Promising(found, near[order], rows.residuals[found] + SLACK)
 
 
 def _kth_or_less(values: Floats | Singles, k: int) -> float:
