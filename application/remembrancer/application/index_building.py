@@ -39,7 +39,8 @@ class Step:
 
     index: VectorIndex
     caught_up: bool = False
-    """Whether the log has nothing more, so that the index may be looked at and switched to."""
+    """Whether the log had nothing more as it was read, so that the index may be looked at and
+    switched to; on a busy memory it has something more at once."""
 
 
 class IndexBuilding:
@@ -73,15 +74,30 @@ class IndexBuilding:
         if not records:
             return Step(index=index, caught_up=True)
         if index.follows:
-            return Step(index=self._there(index, records, allow_gaps=allow_gaps))
-        return self._here(index, records, allow_gaps=allow_gaps)
+            index = self._there(index, records, allow_gaps=allow_gaps)
+        else:
+            index = self._here(index, records, allow_gaps=allow_gaps)
+        return Step(index=index, caught_up=len(records) < EVENTS_AT_ONCE)
 
-    def switched(self, index: VectorIndex) -> VectorIndex | None:
-        """Let an index answer; None if something was written since: take it in first."""
+    def caught_up(self, index: VectorIndex, *, allow_gaps: bool) -> VectorIndex:
+        """Take in all there is; as :meth:`step`."""
+        while not (step := self.step(index, allow_gaps=allow_gaps)).caught_up:
+            index = step.index
+        return step.index
+
+    def switched(self, index: VectorIndex, *, hurry: bool = False) -> VectorIndex | None:
+        """Let an index answer; None if something was written since: take it in first.
+
+        With ``hurry`` the little that was written since is taken in here, while nobody else
+        writes: where others write without end, the switch would never come otherwise.  Not where
+        a model elsewhere would have to be asked, or the index is kept elsewhere.
+        """
         with self._transactions.begin(alone=True):
             now = self.as_it_is(index)
             if now.state is IndexState.ACTIVE:
                 return now
+            if hurry and not now.follows and self._vectors.can_embed_here(now.embedding_tuple):
+                index = self.caught_up(index, allow_gaps=True)
             if self._log.follow(after_position=index.position, limit=1):
                 return None
             return self._indexes.activate(index)
@@ -133,7 +149,9 @@ class IndexBuilding:
 
     # -- In the store ------------------------------------------------------
 
-    def _here(self, index: VectorIndex, records: Sequence[Recorded], *, allow_gaps: bool) -> Step:
+    def _here(
+        self, index: VectorIndex, records: Sequence[Recorded], *, allow_gaps: bool
+    ) -> VectorIndex:
         store = self._indexes.store(index)
         entry_ids, erased = touched(record.event for record in records)
         versions = kept_versions(self._vault, entry_ids)
@@ -144,7 +162,7 @@ class IndexBuilding:
         with self._transactions.begin():
             now = self.as_it_is(index)
             if now.state is IndexState.ACTIVE:
-                return Step(index=now, caught_up=True)
+                return now
             self._write(store, versions, found.vectors)
             for entry_id, count in erased.items():
                 self._drop(store, entry_id, count)
@@ -152,7 +170,7 @@ class IndexBuilding:
                 index = self._indexes.advance(index, position)
         if gaps:
             raise self._stopped(next(iter(found.unanswered.values())), position)
-        return Step(index=index)
+        return index
 
     def _found(self, index: VectorIndex, versions: Sequence[Original]) -> Embedded:
         """Return vectors, from an index elsewhere where it has them, else made or bought."""

@@ -2,22 +2,29 @@
 
 Every version that the vault keeps is looked for, and nothing else may be there; some vectors are
 compared with where they came from; and some of them must find themselves first.
+
+Others write meanwhile, without end on a busy memory.  So where the store keeps the vectors, all is
+looked at as it was at one moment; and what the log tells of entries since the position that the
+index has reached is left aside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 
 from remembrancer.application.document_vectors import DocumentVectors
 from remembrancer.application.entry_index import OWNER, SCOPE, TENANT, index_id
-from remembrancer.application.entry_versions import written
+from remembrancer.application.entry_versions import touched, written
 from remembrancer.application.ports import (
     EntryVault,
     EventLog,
     Original,
+    Recorded,
     Transactions,
     VectorIndex,
     VectorIndexes,
     VectorStore,
 )
+from remembrancer.domain.identity import EntryId
 from remembrancer.domain.vector import Vector, cosine, norm
 
 EVENTS_AT_ONCE = 1_000
@@ -46,29 +53,48 @@ class IndexCheck:
         self._transactions = transactions
 
     def problem(self, index: VectorIndex) -> str | None:
-        """Return what is wrong with an index that has taken in the whole log; None for nothing.
+        """Return what is wrong with an index that has come to its position; None for nothing.
 
-        Entries that come, change or go meanwhile may look like something wrong: look again.
+        Where it is kept elsewhere, what others write meanwhile may look like something wrong:
+        look again.
         """
-        store = self._indexes.store(index)
-        present, samples, absent = self._counted(store)
-        count = store.count()
-        if present != count:
-            return f"it has {count} vectors, where {present} are of kept versions"
-        return (
-            self._absent_for_nothing(index, absent)
-            or self._unlike(index, store, samples)
-            or _neighbourless(store, samples)
-        )
+        # Elsewhere nothing is of one moment, and waiting for it shouldn't hold a snapshot open.
+        one_moment = nullcontext() if index.follows else self._transactions.snapshot()
+        with one_moment:
+            store = self._indexes.store(index)
+            present, samples, absent = self._counted(store)
+            count = store.count()
+            new, erased = self._since(index)
+            if abs(present - count) > (erased if index.follows else 0):
+                return f"it has {count} vectors, where {present} are of kept versions"
+            samples = [one for one in samples if one.entry_id not in new]
+            absent = [one for one in absent if one.entry_id not in new]
+            return (
+                self._absent_for_nothing(index, absent)
+                or self._unlike(index, store, samples)
+                or _neighbourless(store, samples)
+            )
+
+    def _since(self, index: VectorIndex) -> tuple[set[EntryId], int]:
+        """Return who changed since the index's position, and of how many versions erasures were.
+
+        So many vectors more or fewer may be elsewhere, where those go at another moment.
+        """
+        new: set[EntryId] = set()
+        gone = 0
+        for records in self._told(after_position=index.position):
+            entry_ids, erased = touched(record.event for record in records)
+            new.update(entry_ids, erased)
+            gone += sum(erased.values())
+        return new, gone
 
     def _counted(self, store: VectorStore) -> tuple[int, list[Original], list[Original]]:
         """Return how many kept versions are there, and some of those that are and aren't."""
-        present, position, end = 0, 0, self._log.position()
-        stride = max(1, end // SAMPLES_MAX)
+        present = 0
+        stride = max(1, self._log.position() // SAMPLES_MAX)
         samples: list[Original] = []
         absent: list[Original] = []
-        while records := self._log.follow(after_position=position, limit=EVENTS_AT_ONCE):
-            position = records[-1].position
+        for records in self._told(after_position=0):
             with self._transactions.snapshot():
                 found = self._vault.versions(written(record.event for record in records))
                 there = store.present([index_id(one) for one in found.values()])
@@ -79,6 +105,11 @@ class IndexCheck:
                 elif (present + one.version) % stride == 0 or len(samples) < NEIGHBOURS:
                     samples += [one] if len(samples) < SAMPLES_MAX else []
         return present, samples, absent
+
+    def _told(self, *, after_position: int) -> Iterator[Sequence[Recorded]]:
+        while records := self._log.follow(after_position=after_position, limit=EVENTS_AT_ONCE):
+            after_position = records[-1].position
+            yield records
 
     def _absent_for_nothing(self, index: VectorIndex, absent: Sequence[Original]) -> str | None:
         made = self._made(index, absent)

@@ -35,6 +35,8 @@ from remembrancer.domain.errors import (
     StoreUnavailableError,
 )
 
+TOO_LATE_MAX = 3
+"""How often others may come in between catching up and the switch; then they wait for it."""
 LOOKS_MAX = 3
 """How often an index is looked at: what is written meanwhile may make it seem unfit."""
 
@@ -200,7 +202,7 @@ class Reindex:
         try:
             if index.follows and index.state is IndexState.BUILDING:
                 self._indexes.prepare(index)
-            looked = False
+            looked, too_late = False, 0
             while True:
                 step = self._building.step(index, allow_gaps=allow_gaps)
                 index = step.index
@@ -209,9 +211,11 @@ class Reindex:
                 if step.caught_up and not looked:
                     index, looked = self._looked_at(index, allow_gaps=allow_gaps), True
                 if step.caught_up:
-                    switched = self._building.switched(index)
+                    hurry = too_late >= TOO_LATE_MAX
+                    switched = self._building.switched(index, hurry=hurry)
                     if switched is not None:
                         return switched
+                    too_late += 1
                 self._require_alone(index)
         finally:
             if index.follows:
@@ -233,8 +237,7 @@ class Reindex:
             problem = self._check.problem(index)
             if problem is None:
                 return index
-            while not (step := self._building.step(index, allow_gaps=allow_gaps)).caught_up:
-                index = step.index
+            index = self._building.caught_up(index, allow_gaps=allow_gaps)
         self._dropped([index])
         raise IndexUnfitError(number=index.number, problem=problem or "it keeps changing")
 
