@@ -140,7 +140,7 @@ def test_what_was_erased_is_noted_not_found(path: Path) -> None:
     report = audited(path)
 
     assert report.is_green
-    assert any("weren't put together again" in note for note in report.notes)
+    assert any("couldn't be put together again" in note for note in report.notes)
 
 
 def test_the_async_twin_audits_too(tmp_path: Path) -> None:

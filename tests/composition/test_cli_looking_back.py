@@ -33,7 +33,7 @@ def test_explain_tells_what_was_selected_and_what_has_changed(shell: Shell, entr
     done, data = shell("explain", "s-1", "plan"), shell.json("explain", "s-1", "plan")
 
     assert done.status == 0
-    assert "s-1/plan of local/me: 1 of 1 candidates selected for cli" in done.out
+    assert "s-1/plan of local/me: 1 of 1 candidate selected for cli" in done.out
     assert "corrected: version 2 (outdated)" in flat(done)
     [one] = data["entries"]
     assert (one["entry_id"], one["version"], one["ranks"]["sparse_rank"]) == (entry, 1, 1)

@@ -37,7 +37,7 @@ def test_explaining_shows_ranks_scores_and_what_was_left_out(filled: Shell) -> N
     assert "How they were found: hybrid" in done.out
     assert len(re.findall(r"^ \d +[0-9a-f-]{36} +0\.\d{5} +\d+  ", done.out, re.MULTILINE)) == 3
     assert "Left out: 37 candidates" in done.out
-    assert len(re.findall(r"^ [0-9a-f-]{36} +rank", done.out, re.MULTILINE)) == 10
+    assert len(re.findall(r"^ [0-9a-f-]{36} +others ranked higher", done.out, re.MULTILINE)) == 10
     assert "... and 27 more" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 
@@ -57,7 +57,7 @@ def test_a_program_gets_all_of_it(filled: Shell) -> None:
 def test_words_alone_are_said_to_be(filled: Shell) -> None:
     done = filled(*ASKED, "--sparse", "--limit", "1")
 
-    assert done.out.startswith("1 found, sparse (legacy_candidate_selection)\n")
+    assert done.out.startswith("1 found, sparse (keywords alone were asked for)\n")
 
 
 def test_markup_and_controls_in_a_text_are_shown_as_they_are(shell: Shell) -> None:

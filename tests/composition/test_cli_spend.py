@@ -102,7 +102,7 @@ def test_prepare_of_nothing_usable_is_a_finding(shell: Shell, world: World) -> N
     done = shell("prepare", "  ", "--kind", "deliberate")
 
     assert done.status == 1
-    assert "empty_question" in done.out
+    assert "empty question" in done.out
 
 
 @failing
@@ -112,7 +112,7 @@ def test_prepare_says_why_a_provider_brought_nothing(shell: Shell, world: World)
     done = shell("prepare", "which rule?")
 
     assert done.status == 1
-    assert "status_500" in done.out
+    assert "status 500" in done.out
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_used_memory_is_in_order(memory: Remembrancer, settings: Settings) -> 
     found = _found(memory, settings)
 
     assert all(one.ok and not one.advice for one in found.values())
-    assert found["vectors"].found == "1 of 1 versions have one"
+    assert found["vectors"].found == "1 vector for 1 version"
 
 
 def test_an_index_that_nobody_can_ask_is_a_finding(settings: Settings) -> None:
@@ -59,7 +59,7 @@ def test_an_index_that_nobody_can_ask_is_a_finding(settings: Settings) -> None:
         finding = _found(memory, settings)["vectors"]
 
     assert not finding.ok
-    assert "no_embedder_for_index" in finding.found
+    assert "another model made them" in finding.found
     assert "reindex" in finding.advice
 
 

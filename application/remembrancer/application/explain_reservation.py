@@ -11,6 +11,7 @@ from remembrancer.application.ports import Clock, EventLog, Transactions
 from remembrancer.application.ports.archive import Archive, Part
 from remembrancer.application.whose import acting_for_part
 from remembrancer.domain.cache_context import CacheContext
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import MalformedRecordError
 from remembrancer.domain.parsed import parsed_name
 from remembrancer.domain.reservation import Reservation, ReservationState
@@ -153,7 +154,7 @@ def _steps(facts: Sequence[LedgerEvent]) -> tuple[Step, ...]:
 
 def _detail(fact: LedgerEvent, after: Reservation) -> str:
     if isinstance(fact, ReservationSettled):
-        return f"usage of {fact.usage_tokens} tokens"
+        return f"usage of {counted(fact.usage_tokens, 'token')}"
     if isinstance(fact, ReservationReconciled):
         return f"by {fact.reconciled_by}, evidence {fact.evidence_digest}"
     if after.state is ReservationState.UNKNOWN:

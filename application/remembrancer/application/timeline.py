@@ -12,6 +12,7 @@ from remembrancer.application.ports import EventLog, Transactions
 from remembrancer.application.ports.archive import Archive, Part
 from remembrancer.application.whose import acting_for_part
 from remembrancer.domain.cache_context import CacheContext
+from remembrancer.domain.counted import counted
 from remembrancer.domain.entry import MemoryEntry
 from remembrancer.domain.errors import InvalidInputError, MalformedRecordError
 from remembrancer.domain.l3_selection import L3Selection
@@ -141,14 +142,18 @@ _Told = tuple[str, str]
 
 
 def _remembered(event: Any) -> _Told:
-    labels = f"{event.kind} in {event.scope}, {event.sensitivity}, {event.length} bytes"
-    return str(event.entry_id), f"remembered: {labels}"
+    return str(event.entry_id), f"remembered: {_labels(event)}"
 
 
 def _corrected(event: Any) -> _Told:
-    labels = f"{event.kind} in {event.scope}, {event.sensitivity}, {event.length} bytes"
     version = event.originator_version
-    return str(event.entry_id), f"corrected ({event.reason}), version {version} now: {labels}"
+    words = f"corrected ({event.reason}), version {version} now: {_labels(event)}"
+    return str(event.entry_id), words
+
+
+def _labels(event: Any) -> str:
+    length = counted(event.length, "byte")
+    return f"{event.kind} in {event.scope}, {event.sensitivity}, {length}"
 
 
 def _erased(event: Any) -> _Told:
@@ -157,17 +162,15 @@ def _erased(event: Any) -> _Told:
 
 def _selected(event: Any) -> _Told:
     how = f"{event.mode} ({event.mode_reason})" if event.mode_reason else event.mode
-    words = (
-        f"{len(event.entries)} entries selected for {event.principal}, {how}; "
-        f"{event.left_out_count} left out"
-    )
+    selected = counted(len(event.entries), "entry", "entries")
+    words = f"{selected} selected for {event.principal}, {how}; {event.left_out_count} left out"
     return f"{event.session}/{event.stage}", words
 
 
 def _assembled(event: Any) -> _Told:
     words = (
-        f"pack {event.number} assembled: {len(event.included)} pieces in, "
-        f"{len(event.omitted)} omitted, {event.tokens} of {event.token_budget} tokens"
+        f"pack {event.number} assembled: {counted(len(event.included), 'piece')} in, "
+        f"{len(event.omitted)} omitted, {event.tokens} of {counted(event.token_budget, 'token')}"
     )
     return "", words
 
@@ -183,7 +186,8 @@ def _admitted(event: Any) -> _Told:
 
 
 def _settled(event: Any) -> _Told:
-    words = f"settled at {usd_text(event.charged_quanta)} USD for {event.usage_tokens} tokens"
+    used = counted(event.usage_tokens, "token")
+    words = f"settled at {usd_text(event.charged_quanta)} USD for {used}"
     return str(event.reservation_id), words
 
 
@@ -207,7 +211,7 @@ def _replaced(event: Any) -> _Told:
 
 def _prepared(event: Any) -> _Told:
     words = (
-        f"{event.vectors} query vectors prepared in generation {event.generation}, "
+        f"{counted(event.vectors, 'query vector')} prepared in generation {event.generation}, "
         f"paid by reservation {event.reservation_id}"
     )
     return event.surface, words

@@ -11,6 +11,7 @@ from remembrancer.composition.facade import Remembrancer
 from remembrancer.composition.settings import Settings, StoreSettings
 from remembrancer.composition.settings_postgres import LOGINS, optional_connection_string
 from remembrancer.composition.vector_places import QDRANT, key_problem, require_answer
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import SettingsError, StoreError
 
 APPROXIMATE = "approximate index"
@@ -19,9 +20,8 @@ PACKAGES = ("apsw", "eventsourcing", "numkong", "numpy", "sqlite-vec", "wordllam
 
 
 _NO_DENSE = {
-    "no_vector_index": "none yet, as after a restore: recall goes by keywords (no_vector_index)",
-    "no_embedder_for_index": "another model made them than is set: recall goes by keywords "
-    "(no_embedder_for_index)",
+    "no_vector_index": "none yet, as after a restore: recall goes by keywords",
+    "no_embedder_for_index": "another model made them than is set: recall goes by keywords",
 }
 CARRY_OVER = "`remembrancer project` carries them over"
 
@@ -148,7 +148,10 @@ def _vectors(memory: Remembrancer) -> Finding:
             advice="`remembrancer reindex` makes one with the embedder that is set",
         )
     missing = stands.versions_by_words - stands.versions_by_vector
-    found = f"{stands.versions_by_vector} of {stands.versions_by_words} versions have one"
+    found = (
+        f"{counted(stands.versions_by_vector, 'vector')} for "
+        f"{counted(stands.versions_by_words, 'version')}"
+    )
     advice = ""
     if missing:
         advice = (
@@ -194,7 +197,10 @@ def _carried(memory: Remembrancer) -> list[Finding]:
     if not any(one.follows for one in stands.indexes):
         return []
     waiting = stands.waiting_erasures
-    found = f"{stands.behind} positions behind the log, {waiting} erasures on their way"
+    found = (
+        f"{counted(stands.behind, 'position')} behind the log, {counted(waiting, 'erasure')} "
+        "waiting to be carried over"
+    )
     return [
         Finding(
             what="projection",

@@ -43,6 +43,7 @@ from remembrancer.application.audit.relations import check_relations
 from remembrancer.application.audit.snapshots import SNAPSHOT, SnapshotCheck, stray_snapshots
 from remembrancer.application.audit.walk import IMPOSSIBLE, Walk
 from remembrancer.application.ports.audit_source import AuditSource, LogExtent
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import StoreError, StoreForbiddenError
 
 WHOLE = Invariant(
@@ -296,9 +297,9 @@ def _position(run: _Run, expected: str, found: str) -> None:
 
 def _note_packs(run: _Run, counts: PackCounts) -> None:
     for count, why in (
-        (counts.erased, "parts of them were erased"),
+        (counts.erased, "parts were erased"),
         (counts.forbidden, "reading texts isn't permitted"),
-        (counts.unknown_format, "their format is another release's"),
+        (counts.unknown_format, "another release's format"),
     ):
         if count:
-            run.notes.append(f"{count} packs weren't put together again: {why}")
+            run.notes.append(f"{counted(count, 'pack')} couldn't be put together again: {why}")

@@ -4,6 +4,7 @@ They open the store for reading alone, without the model, the index or the netwo
 nothing behind.  Exit status 1 with findings.
 """
 
+import re
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +20,8 @@ from remembrancer.composition.cli.audited import (
     show_findings,
 )
 from remembrancer.composition.cli.options import AsJson, Config, Db
-from remembrancer.composition.cli.output import Output, counted
+from remembrancer.composition.cli.output import Output
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import InvalidInputError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from remembrancer.application.ports.audit_source import AuditSource
     from remembrancer.composition.report.html_report import HtmlReport
     from remembrancer.composition.settings import StoreSettings
+
+_PLURAL = re.compile(r"(ie)?s\b")
 
 audit_app = typer.Typer(help="Prove every rule over the log, or name what breaks it.")
 audit_app.command()(seal)
@@ -165,8 +169,7 @@ def _show(out: Output, report: "AuditReport") -> None:
 
 def _much(part: str, count: int) -> str:
     """Return how much of a part was compared; parts have their names in the plural."""
-    one = part.removesuffix("ies") + "y" if part.endswith("ies") else part.removesuffix("s")
-    return counted(count, one, part)
+    return counted(count, _PLURAL.sub(lambda word: "y" if word[1] else "", part, count=1), part)
 
 
 def _since(text: str | None) -> datetime | None:

@@ -15,7 +15,8 @@ from remembrancer.composition.cli.audited import (
     show_findings,
 )
 from remembrancer.composition.cli.options import AsJson, Config, Db
-from remembrancer.composition.cli.output import Output, counted
+from remembrancer.composition.cli.output import Output
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import InvalidInputError
 
 KEY_FILE_BYTES_MAX = 65_536

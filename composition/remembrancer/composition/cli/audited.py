@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from remembrancer.composition.cli.options import read_settings
-from remembrancer.composition.cli.output import Output, counted
+from remembrancer.composition.cli.output import Output
 from remembrancer.composition.settings import StoreSettings
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import SettingsError
 
 if TYPE_CHECKING:

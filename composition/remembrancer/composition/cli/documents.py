@@ -25,7 +25,8 @@ from remembrancer.composition.cli.options import (
     opened,
     sensitivity_of,
 )
-from remembrancer.composition.cli.output import Output, counted, file_of
+from remembrancer.composition.cli.output import Output, file_of
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import RemembrancerError, UnreadableDocumentError
 
 _READ = ".md, .markdown, .mdown, .mkd, .txt and .text"
@@ -80,7 +81,7 @@ def _going_on(out: Output, bar: Progress) -> Generator[Progress]:
 
     def hint() -> str:
         done, total = came
-        so_far = f"{done} of {total} files are in" if done else "a part may be in"
+        so_far = f"{done} of {counted(total, 'file')} are in" if done else "a part may be in"
         return f"{so_far}; run it again to go on"
 
     try:

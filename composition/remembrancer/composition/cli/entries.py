@@ -19,7 +19,7 @@ from remembrancer.composition.cli.options import (
     sensitivity_of,
     text_of,
 )
-from remembrancer.composition.cli.output import counted
+from remembrancer.domain.counted import counted
 from remembrancer.domain.entry import NewEntry
 from remembrancer.domain.identity import parse_entry_id
 

@@ -15,8 +15,8 @@ from remembrancer.composition.cli.options import (
     given,
     opened,
 )
-from remembrancer.composition.cli.output import counted
 from remembrancer.composition.diagnosis import CARRY_OVER, waits_elsewhere
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.identity import parse_entry_id
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from remembrancer.composition.cli.output import Output, counted
+from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.words import in_words
 from remembrancer.domain.context_pack import ContextPack
+from remembrancer.domain.counted import counted
 from remembrancer.domain.l3_selection import SelectedEntry, Selection
 from remembrancer.domain.recall import LeftOut, Ranks, Recalled, RecalledEntry
 
@@ -65,7 +67,7 @@ def pack_data(pack: ContextPack) -> dict[str, Any]:
 
 def explain_recall(out: Output, found: Recalled) -> None:
     """Show how the entries were found and what was left out."""
-    title = f"How they were found: {_how(found)}; {_HOW_TO_READ}"
+    title = f"How they were found: {how_found(found)}; {_HOW_TO_READ}"
     out.table(title, _COLUMNS, _placed_rows(found.entries))
     _explain_left_out(out, found.left_out, found.left_out_count)
 
@@ -73,22 +75,25 @@ def explain_recall(out: Output, found: Recalled) -> None:
 def explain_pack(out: Output, pack: ContextPack) -> None:
     """Show what was selected and how, and what isn't in the pack."""
     selection = pack.selection
-    title = f"Selected: {_how(selection)}; {_HOW_TO_READ}"
+    title = f"Selected: {how_found(selection)}; {_HOW_TO_READ}"
     out.table(title, _COLUMNS, _placed_rows(selection.entries))
     _explain_left_out(out, selection.left_out, selection.left_out_count)
     if pack.omitted:
         title = "Selected or given, but not in the pack"
-        out.shortened(title, ("id", "why"), pack.omitted, len(pack.omitted))
+        rows = [(one, in_words(reason)) for one, reason in pack.omitted]
+        out.shortened(title, ("id", "why"), rows, len(rows))
 
 
 def _explain_left_out(out: Output, left_out: Sequence[LeftOut], count: int) -> None:
     if left_out:
-        rows = [(one.entry_id, one.reason.value) for one in left_out]
+        rows = [(one.entry_id, in_words(one.reason)) for one in left_out]
         out.shortened(f"Left out: {counted(count, 'candidate')}", ("entry", "why"), rows, count)
 
 
-def _how(found: Recalled | Selection) -> str:
-    return f"{found.mode} ({found.mode_reason})" if found.mode_reason else f"{found.mode}"
+def how_found(found: Recalled | Selection) -> str:
+    """Return the mode, and why it isn't hybrid."""
+    mode, reason = found.mode.value, found.mode_reason
+    return f"{mode} ({in_words(reason)})" if reason else mode
 
 
 def _placed_rows(entries: Iterable[RecalledEntry | SelectedEntry]) -> list[tuple[object, ...]]:

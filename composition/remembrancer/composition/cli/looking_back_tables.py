@@ -5,8 +5,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from remembrancer.composition.cli.explain import placed_data, rank_and_score, tuple_data
-from remembrancer.composition.cli.output import Output, counted, preview
+from remembrancer.composition.cli.explain import how_found, placed_data, rank_and_score, tuple_data
+from remembrancer.composition.cli.output import Output, preview
+from remembrancer.composition.cli.words import in_words
+from remembrancer.domain.counted import counted
 from remembrancer.domain.money import usd_text
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from remembrancer.application.explain import (
         Change,
         Explanation,
+        LeftOutExplained,
         PackExplained,
         SelectedExplained,
     )
@@ -30,13 +33,11 @@ _HOW_TO_READ = "rank and cosine by vector, rank and BM25 by words"
 def show_explanation(out: Output, found: "Explanation") -> None:
     """Show why a stage got what it got."""
     selection = found.selection
-    how = selection.mode.value
-    if selection.mode_reason:
-        how += f" ({selection.mode_reason})"
     out.line(
         f"{selection.session}/{selection.stage} of {selection.tenant}/{selection.owner}: "
-        f"{len(found.entries)} of {found.candidates} candidates selected for "
-        f"{selection.principal}, {_time(found.selected_at)} UTC; {selection.kind.value}, {how}"
+        f"{len(found.entries)} of {counted(found.candidates, 'candidate')} selected for "
+        f"{selection.principal}, {_time(found.selected_at)} UTC; {selection.kind.value}, "
+        f"{how_found(selection)}"
     )
     out.table(
         f"Selected; {_HOW_TO_READ}",
@@ -50,10 +51,7 @@ def show_explanation(out: Output, found: "Explanation") -> None:
         out.shortened(
             f"Left out: {counted(selection.left_out_count, 'candidate')}",
             ("entry", "why, what, and what has changed"),
-            [
-                (one.entry_id, _told(one.reason.value, _labels(one.facts), *_since(one.changes)))
-                for one in found.left_out
-            ],
+            [(one.entry_id, _told(*_why_out(one))) for one in found.left_out],
             selection.left_out_count,
         )
     asked = "; ".join(
@@ -79,9 +77,17 @@ def _show_packs(out: Output, packs: Sequence["PackExplained"]) -> None:
         ("pack", "at (UTC)", "what"),
         [(one.pack.number, _time(one.at), _told(*_filling(one))) for one in packs],
     )
-    omitted = [(one.pack.number, *pair) for one in packs for pair in one.pack.omitted]
+    omitted = [
+        (one.pack.number, entry, in_words(why)) for one in packs for entry, why in one.pack.omitted
+    ]
     if omitted:
         out.shortened("Not in a pack", ("pack", "id", "why"), omitted, len(omitted))
+
+
+def _why_out(one: "LeftOutExplained") -> Iterable[str]:
+    yield in_words(one.reason)
+    yield _labels(one.facts)
+    yield from _since(one.changes)
 
 
 def _place(one: "SelectedExplained") -> Iterable[str]:
@@ -98,7 +104,7 @@ def _version(one: "SelectedExplained") -> Iterable[str]:
 
 
 def _filling(one: "PackExplained") -> Iterable[str]:
-    yield f"{one.pack.tokens} of {one.pack.token_budget} tokens"
+    yield f"{one.pack.tokens} of {counted(one.pack.token_budget, 'token')}"
     erased = "" if one.items_kept else " (erased)"
     yield f"{counted(len(one.host_items), 'item')} of the host{erased}"
     yield counted(len(one.entries), "entry", "entries")
@@ -172,7 +178,12 @@ def show_reservation(out: Output, found: "ReservationExplained") -> None:
         f"Reservation {one.reservation_id} of {found.tenant}/{found.owner}, {one.kind.value}",
         ("at (UTC)", "state", "charged (USD)", ""),
         [
-            (_time(step.at), step.state.value, usd_text(step.charged_quanta), step.detail)
+            (
+                _time(step.at),
+                step.state.value,
+                usd_text(step.charged_quanta),
+                step.detail,
+            )
             for step in found.steps
         ],
     )
@@ -256,7 +267,7 @@ def show_history(out: Output, found: "EntryHistory") -> None:
 
 def _written(one: "VersionOfEntry") -> Iterable[str]:
     yield _labels(one.facts)
-    yield f"{one.facts.length} bytes"
+    yield counted(one.facts.length, "byte")
     if one.facts.reason:
         yield f"because: {preview(one.stated_reason) or one.facts.reason}"
     yield f"digest {one.facts.digest}"

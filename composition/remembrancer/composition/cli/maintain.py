@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from remembrancer.composition.cli.options import AsJson, Config, read_settings
-from remembrancer.composition.cli.output import Output, counted
+from remembrancer.composition.cli.output import Output
 from remembrancer.composition.settings_postgres import required_connection_string
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def clear(config: Config = None, as_json: AsJson = False) -> None:
         out.data({"erasures": cleared.erasures, "kept_rows": cleared.kept_rows})
     elif cleared.kept_rows:
         out.line(
-            f"{cleared.kept_rows} erased rows had to be kept: a transaction may still see them. "
-            "End it and run again."
+            f"{counted(cleared.kept_rows, 'erased row')} had to be kept: a transaction may still "
+            "see what is in it. End it and run again."
         )
     else:
         out.line(

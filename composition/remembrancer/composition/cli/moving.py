@@ -9,9 +9,9 @@ from uuid import UUID
 import typer
 
 from remembrancer.composition.cli.options import AsJson, Config, Db, given, opened, read_settings
-from remembrancer.composition.cli.output import counted
 from remembrancer.composition.export_file import lines_of
 from remembrancer.composition.settings import StoreSettings
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.export_errors import (
     DamagedExportError,

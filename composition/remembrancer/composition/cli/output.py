@@ -188,8 +188,3 @@ def file_of(root: str | None, path: str) -> str:
         return Path(root, path).relative_to(Path.cwd()).as_posix()
     except (ValueError, OSError):  # It lies elsewhere, or this folder is gone.
         return Path(root, path).as_posix()
-
-
-def counted(number: int, one: str, more: str = "") -> str:
-    """Return so many of something, in words."""
-    return f"{number} {one if number == 1 else more or f'{one}s'}"

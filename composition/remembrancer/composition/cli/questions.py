@@ -11,6 +11,7 @@ from remembrancer.composition.cli.asked import Asked, context_of
 from remembrancer.composition.cli.explain import (
     explain_pack,
     explain_recall,
+    how_found,
     pack_data,
     recalled_data,
 )
@@ -28,8 +29,10 @@ from remembrancer.composition.cli.options import (
     sensitivity_of,
     text_of,
 )
-from remembrancer.composition.cli.output import Output, counted, file_of, preview
+from remembrancer.composition.cli.output import Output, file_of, preview
+from remembrancer.composition.cli.words import in_words
 from remembrancer.domain.context_pack import ContextItem, ContextPack
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.recall import (
     LeftOutReason,
@@ -97,9 +100,8 @@ def recall(
             session.out.data(recalled_data(found))
             return
         if found.entries:
-            how = f" ({found.mode_reason})" if found.mode_reason else ""
             session.out.entries(
-                f"{len(found.entries)} found, {found.mode}{how}",
+                f"{len(found.entries)} found, {how_found(found)}",
                 [(preview(one.text), _facts(one)) for one in found.entries],
             )
         else:
@@ -171,7 +173,7 @@ def _tell(out: Output, built: ContextPack) -> None:
     """Say beside the text what pack it is."""
     out.note(
         f"\npack {built.number} of {built.session}/{built.stage}: {built.tokens} of "
-        f"{built.token_budget} tokens, digest {built.digest}"
+        f"{counted(built.token_budget, 'token')}, digest {built.digest}"
     )
     if not built.included:
         out.note(_why_empty(built))
@@ -232,7 +234,7 @@ def replay(
         else:
             session.out.verbatim(again.text)
             for one in again.differences:
-                session.out.line(f"differs: {one.id}: {one.reason}", style="yellow")
+                session.out.line(f"differs: {one.id}: {in_words(one.reason)}", style="yellow")
             same = "differs from" if again.differences else "is"
             session.out.note(f"\npack {again.number} {same} what was sent; digest {again.digest}")
             if any(one.reason == NO_LONGER_PERMITTED for one in again.differences):

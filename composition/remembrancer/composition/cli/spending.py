@@ -27,6 +27,7 @@ from remembrancer.composition.cli.options import (
 )
 from remembrancer.composition.cli.output import Output
 from remembrancer.composition.cli.questions import Kind, Limit
+from remembrancer.composition.cli.words import in_words
 from remembrancer.domain.errors import InvalidInputError, NotAdmittedError
 from remembrancer.domain.money import usd_text
 from remembrancer.domain.recall import RecallKind
@@ -234,7 +235,7 @@ def _show_report(out: Output, report: "PreparationReport") -> None:
         )
         return
     rows = [
-        (number, one.status.value, one.reason)
+        (number, one.status.value, in_words(one.reason))
         for number, one in enumerate(report.outcomes, start=1)
     ]
     out.table("What became of them", ("#", "outcome", "why"), rows)

@@ -12,7 +12,8 @@ from remembrancer.application.projection import Projected
 from remembrancer.application.reindex import Reindexed
 from remembrancer.application.status import Status
 from remembrancer.composition.cli.options import AsJson, Config, Db, Opened, opened, read_settings
-from remembrancer.composition.cli.output import Output, counted
+from remembrancer.composition.cli.output import Output
+from remembrancer.composition.cli.words import in_words
 from remembrancer.composition.diagnosis import (
     Finding,
     after_reindexing,
@@ -23,6 +24,7 @@ from remembrancer.composition.diagnosis import (
 )
 from remembrancer.composition.settings import Settings
 from remembrancer.composition.vector_places import QDRANT
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import InvalidInputError, SettingsError, StoreError
 
 FOLLOW_INTERVAL_S = 1.0
@@ -150,9 +152,10 @@ def _show_projected(session: Opened, stands: Projected) -> None:
     elif index is None:
         session.out.line("Nothing to carry: the vectors are kept with the entries.")
     else:
+        waiting = counted(stands.waiting_erasures, "erasure")
         session.out.line(
             f"Index {index.number} in {index.place} is at position {index.position} of "
-            f"{stands.end}, {counted(stands.waiting_erasures, 'erasure')} on their way."
+            f"{stands.end}; {waiting} still to be carried over."
         )
 
 
@@ -192,7 +195,7 @@ def status(db: Db = None, config: Config = None, as_json: AsJson = False) -> Non
                 ("events in the log", stands.events),
                 ("versions found by words", stands.versions_by_words),
                 ("versions found by vector", _or_unknown(stands.versions_by_vector)),
-                ("recall by vectors", stands.dense),
+                ("recall by vectors", in_words(stands.dense)),
                 *_carried(stands),
                 *([("remote provider", provider)] if provider else []),
             ],
@@ -252,8 +255,8 @@ def _carried(stands: Status) -> list[tuple[str, int]]:
         return []
     return [
         ("positions behind the log", stands.behind),
-        ("vectors on their way", stands.waiting_vectors),
-        ("erasures on their way", stands.waiting_erasures),
+        ("vectors to be carried over", stands.waiting_vectors),
+        ("erasures to be carried over", stands.waiting_erasures),
     ]
 
 

@@ -27,6 +27,7 @@ from remembrancer.composition.report.picture import (
     SelectionShown,
 )
 from remembrancer.composition.report.writing import MARK
+from remembrancer.domain.counted import counted
 from remembrancer.domain.fences import escaped
 
 FINDINGS_MAX = 1_000
@@ -159,7 +160,8 @@ def _facts(picture: Picture, report: AuditReport, cover: Cover) -> str:
 def _notes(picture: Picture, report: AuditReport) -> str:
     said = list(report.notes)
     if picture.unreadable:
-        said.append(f"{picture.unreadable:,} events couldn't be read and are in nothing below.")
+        events = counted(picture.unreadable, "event")
+        said.append(f"{events} couldn't be read; nothing of it is below.")
     if picture.stopped:
         said.append(f"Reading ended early, so what follows isn't all: {picture.stopped}.")
     if not said:
