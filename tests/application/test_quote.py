@@ -27,7 +27,7 @@ ACCESS = Access(
 
 def _committed(original: Original) -> CommittedText:
     entry_id = original.entry_id
-    return CommittedText(str(entry_id), entry_id, original.version, original.digest)
+    return str(entry_id), entry_id, original.version, original.digest
 
 
 def _quoted(

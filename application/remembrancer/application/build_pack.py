@@ -82,7 +82,7 @@ class BuildPack:
         check_request(items, token_budget)
         committed, reused = self._select.committed(session, stage, query, context)
         texts = committed.texts
-        check_request(items, token_budget, entry_ids=[one.id for one in texts])
+        check_request(items, token_budget, entry_ids=[shown for shown, *_ in texts])
         with self._transactions.acting_for(query.tenant):
             quotations = self._quote(texts, access_of(query))
         for _ in range(ATTEMPTS):

@@ -28,7 +28,7 @@ class Quote:
         Its ``gone`` says why a text can't be shown: it was erased; the entry's labels of today
         or of then don't permit it; or it isn't the text that was committed.
         """
-        wanted = [(one.entry_id, one.version) for one in selected]
+        wanted = [(entry_id, version) for _, entry_id, version, _ in selected]
         originals = self._vault.versions(wanted)
         # A version that is current is its own head; only for others one has to be read.
         superseded = [one.entry_id for one in originals.values() if one.superseded_at is not None]
@@ -47,6 +47,7 @@ class Quote:
         heads: Mapping[EntryId, Original],
         access: Access,
     ) -> Quotation:
+        shown, _, _, digest = selected
         if original is None:
             return _gone(selected, ERASED)
         permitted = self._permits(access, original)
@@ -57,9 +58,9 @@ class Quote:
             permitted = permitted and self._permits(access, head)
         if not permitted:
             return _gone(selected, NO_LONGER_PERMITTED)
-        if original_digest(original.salt, original.text) != selected.digest:
+        if original_digest(original.salt, original.text) != digest:
             return _gone(selected, ALTERED)
-        return quotation_of(original, selected.id)
+        return quotation_of(original, shown)
 
     def _permits(self, access: Access, one: Original) -> bool:
         return one.tenant == access.tenant and self._policy.permits(access, one.header)
@@ -79,9 +80,10 @@ def quotation_of(original: Original, entry_id: str) -> Quotation:
 
 
 def _gone(selected: CommittedText, reason: str) -> Quotation:
+    shown, _, version, _ = selected
     return Quotation(
-        selected.id,
-        selected.version,
+        shown,
+        version,
         scope="",
         kind="",
         sensitivity="",

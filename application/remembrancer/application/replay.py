@@ -111,7 +111,7 @@ class Replay:
     ) -> ContextPack:
         selection = committed.selection
         included = set(record.included)
-        quotations = self._quote([one for one in committed.texts if one.id in included], access)
+        quotations = self._quote([one for one in committed.texts if one[0] in included], access)
         items, lost = self._items(committed, record)
         text = reassemble(items, quotations, label=record.label, included=record.included)
         digest = pack_digest(
@@ -139,7 +139,7 @@ class Replay:
         if found is not None and hmac.compare_digest(items_digest(*found), record.items_digest):
             return [ContextItem(**one) for one in proven_json(found[1])], []
         reason = ERASED if found is None else ALTERED
-        entry_ids = {one.id for one in committed.texts}
+        entry_ids = {shown for shown, *_ in committed.texts}
         lost = [one for one in record.included if one not in entry_ids]
         return (
             [

@@ -74,11 +74,13 @@ _TEXT = Quotation._fields.index("text")
 
 def blocks(quotations: Sequence[Quotation], label: str) -> list[str]:
     """Return :meth:`Quotation.block` of each: most need no escape, and one look at all tells."""
-    labels = "".join([f"{one.scope}{one.kind}{one.source}" for one in quotations])
+    if not quotations:
+        return []
+    _, _, scopes, kinds, _, sources, texts, reasons = zip(*quotations, strict=True)
     if (
-        _NOT_PLAIN.search(labels)
-        or not _is_plain("".join([one.text for one in quotations]))
-        or any(one.gone is not None for one in quotations)
+        any(reasons)
+        or _NOT_PLAIN.search("".join([*scopes, *kinds, *sources]))
+        or not _is_plain("".join(texts))
     ):
         return [one.block(label) for one in quotations]
     return [

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, Self, TypedDict, cast
+from typing import Any, Self, TypedDict, cast
 from uuid import UUID
 
 from eventsourcing.domain import Aggregate
@@ -64,14 +64,11 @@ class SelectedState(TypedDict):
     version: int
 
 
-class CommittedText(NamedTuple):
-    """What the vault is asked for, of a committed entry, and what it must answer."""
+CommittedText = tuple[str, EntryId, int, str]
+"""What the vault is asked for, of a committed entry, and what it must answer.
 
-    id: str
-    """As packs list it."""
-    entry_id: EntryId
-    version: int
-    digest: str
+The entry's id as packs list it, the id itself, the version, and the text's digest.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,10 +191,8 @@ class L3Selection(Aggregate):
     def texts(self) -> list[CommittedText]:
         """What to ask the vault for: the committed entries' texts, in order."""
         ids, states = self._entry_ids, self._entry_states
-        return [
-            CommittedText(shown, entry_id, state["version"], state["digest"])
-            for shown, entry_id, state in zip(spelt(ids), ids, states, strict=True)
-        ]
+        versions, digests = map(_version, states), map(_digest, states)
+        return list(zip(spelt(ids), ids, versions, digests, strict=True))
 
     @property
     def packs(self) -> tuple[AssembledPack, ...]:
@@ -265,21 +260,21 @@ class L3Selection(Aggregate):
         states, space = fact.entries, fact.embedding_tuple
         deque(map(_values, states), maxlen=0)  # None lacks a field.
         self._entry_states = states
-        self._entry_ids = entry_ids([state["entry_id"] for state in states])
+        self._entry_ids = entry_ids(list(map(_entry_id, states)))
         self._selection = Selection(
             tenant=fact.tenant,
             owner=fact.owner,
             principal=fact.principal,
             session=fact.session,
             stage=fact.stage,
-            kind=RecallKind(fact.kind),
+            kind=_KINDS[fact.kind],
             entries=_RecordedEntries(self._entry_ids, states),
-            mode=RecallMode(fact.mode),
+            mode=_MODES[fact.mode],
             mode_reason=fact.mode_reason,
             left_out=_RecordedLeftOut(fact.left_out),
             left_out_count=fact.left_out_count,
             limit=fact.k,
-            filter={key: tuple(values) for key, values in fact.filter.items()},
+            filter=dict(zip(fact.filter, map(tuple, fact.filter.values()), strict=True)),
             embedding_tuple=None if space is None else recorded_tuple(**space),
             sealed_query_vector=fact.query_embedding,
         )
@@ -294,7 +289,7 @@ class L3Selection(Aggregate):
                 label=fact.label,
                 format_version=fact.format_version,
                 included=_names(fact.included),
-                omitted=tuple((one, reason) for one, reason in map(_names, fact.omitted)),
+                omitted=tuple([(one, reason) for one, reason in map(_names, fact.omitted)]),
                 token_budget=fact.token_budget,
                 tokens=fact.tokens,
                 token_counter=fact.token_counter,
@@ -327,8 +322,12 @@ class _RecordedLeftOut(RecordedSequence[LeftOut]):
         )
 
 
+_KINDS, _MODES = {one.value: one for one in RecallKind}, {one.value: one for one in RecallMode}
+"""An Enum that is asked for the member of a value takes ten times as long."""
 _values = itemgetter(*SelectedState.__annotations__)
 """Raises ``LookupError`` where an entry's state lacks a field."""
+_entry_id, _version, _digest = map(itemgetter, ("entry_id", "version", "digest"))
+_STRINGS = frozenset({str})
 
 
 def _left_out_state(left_out: Sequence[LeftOut]) -> list[list[str]]:
@@ -343,9 +342,8 @@ def _left_out_state(left_out: Sequence[LeftOut]) -> list[list[str]]:
 
 
 def _names(recorded: Sequence[str]) -> tuple[str, ...]:
-    for name in recorded:
-        if type(name) is not str:
-            raise TypeError("not a name")
+    if not _STRINGS.issuperset(map(type, recorded)):
+        raise TypeError("not names")
     return tuple(recorded)
 
 
