@@ -242,17 +242,15 @@ class _Altered:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    def versions(self, wanted: Any) -> dict[tuple[EntryId, int], Original]:
-        found = self._real.versions(wanted)
-        return {key: one._replace(text=one.text + "!") for key, one in found.items()}
+    def in_order(self, wanted: Any) -> list[Original | None]:
+        return [one._replace(text=one.text + "!") for one in self._real.in_order(wanted)]
 
 
 class _AlteredSource(_Altered):
     """A vault whose labels somebody edited: the text's own digest still fits."""
 
-    def versions(self, wanted: Any) -> dict[tuple[EntryId, int], Original]:
-        found = self._real.versions(wanted)
-        return {key: one._replace(metadata={"path": "x"}) for key, one in found.items()}
+    def in_order(self, wanted: Any) -> list[Original | None]:
+        return [one._replace(metadata={"path": "x"}) for one in self._real.in_order(wanted)]
 
 
 def _with_vault(kind: Callable[[Any], Any]) -> Callable[[Store], Store]:

@@ -29,15 +29,15 @@ class Quote:
         or of then don't permit it; or it isn't the text that was committed.
         """
         wanted = [(entry_id, version) for _, entry_id, version, _ in selected]
-        originals = self._vault.versions(wanted)
+        originals = self._vault.in_order(wanted)
         # A version that is current is its own head; only for others one has to be read.
-        superseded = [one.entry_id for one in originals.values() if one.superseded_at is not None]
+        superseded = [
+            one.entry_id for one in originals if one is not None and one.superseded_at is not None
+        ]
         heads = self._vault.current(superseded) if superseded else {}
-        # Mostly all are there: then they needn't be looked up.
-        found = originals.values() if list(originals) == wanted else map(originals.get, wanted)
         return [
             self._quotation(one, original, heads, access)
-            for one, original in zip(selected, found, strict=True)
+            for one, original in zip(selected, originals, strict=True)
         ]
 
     def _quotation(

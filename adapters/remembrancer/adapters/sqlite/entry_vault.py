@@ -114,17 +114,22 @@ class SqliteEntryVault(EntryVault):
     def versions(
         self, wanted: Sequence[tuple[EntryId, int]]
     ) -> dict[tuple[EntryId, int], Original]:
+        found = zip(wanted, self.in_order(wanted), strict=True)
+        return {key: one for key, one in found if one is not None}
+
+    @override
+    def in_order(self, wanted: Sequence[tuple[EntryId, int]]) -> list[Original | None]:
         stored = [(entry_id.bytes, version) for entry_id, version in wanted]
         with self._database.read() as connection:
             rows = _rows(connection, [entry_id for entry_id, _ in stored])
             heads = to_originals(rows, store=self._store)
             if list(map(_STORED_KEY, rows)) == stored:
-                return dict(zip(wanted, heads, strict=True))  # As mostly: all are current.
+                return [*heads]  # As mostly: the current ones were wanted, each once.
             kept = {(one.entry_id, one.version): one for one in heads}
             older = {version_id(*key) for key in wanted if key not in kept and key[1] >= 1}
             for one in self._select(connection, older):
                 kept[one.entry_id, one.version] = one
-        return {key: kept[key] for key in wanted if key in kept}
+        return [kept.get(key) for key in wanted]
 
     @override
     def indexed(self, index_ids: Sequence[EntryId]) -> dict[EntryId, Original]:

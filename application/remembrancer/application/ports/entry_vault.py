@@ -79,6 +79,14 @@ class EntryVault(Protocol):
         """Return these versions, current or not."""
         ...
 
+    def in_order(self, wanted: Sequence[tuple[EntryId, int]]) -> list[Original | None]:
+        """Return the same one for one: None stands in the place of what isn't there.
+
+        For who quotes them all, and would only put them back in this order.
+        """
+        found = self.versions(wanted)
+        return [found.get(key) for key in wanted]
+
     def indexed(self, index_ids: Sequence[EntryId]) -> dict[EntryId, Original]:
         """Resolve ids as they stand in an index.
 

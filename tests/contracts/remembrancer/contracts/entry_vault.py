@@ -187,6 +187,20 @@ class EntryVaultContract(ABC):
             (FIRST, 3): 3,
         }
 
+    def test_versions_come_one_for_one_where_their_order_is_asked_for(
+        self, vault: EntryVault
+    ) -> None:
+        vault.keep([an_original(FIRST), an_original(SECOND), an_original(SECOND, version=2)])
+
+        assert vault.in_order([]) == []
+        for wanted in (
+            [(SECOND, 2), (FIRST, 1)],
+            [(FIRST, 1), (SECOND, 1), (UNKNOWN, 1), (SECOND, 2), (FIRST, 1), (FIRST, 0)],
+            [(version_id(SECOND, 1), 1), (FIRST, 1)],
+        ):
+            found = vault.versions(wanted)
+            assert vault.in_order(wanted) == [found.get(key) for key in wanted]
+
     def test_an_index_id_resolves_to_what_stands_under_it(self, vault: EntryVault) -> None:
         vault.keep([an_original(version=1), an_original(version=2)])
 
