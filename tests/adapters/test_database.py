@@ -13,12 +13,14 @@ import pytest
 from tests.adapters.database_notes import note, notes, opened
 
 from remembrancer.adapters.sqlite import schema
+from remembrancer.adapters.sqlite.connection import wal_path
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.domain.errors import (
     SettingsError,
     StoreClosedError,
     StoreCorruptError,
     StoreError,
+    StoreForbiddenError,
     StoreFullError,
     StoreNewerError,
     StoreReadOnlyError,
@@ -310,6 +312,41 @@ def test_read_only_media_are_read(reachable: Path) -> None:
 
     assert as_somebody_else(read) == 0
     reachable.parent.chmod(0o755)
+
+
+def test_an_empty_log_on_read_only_media_is_none(reachable: Path) -> None:
+    opened(reachable)
+    wal_path(reachable).touch()
+    close_for_writing(reachable)
+
+    def read() -> None:
+        assert opened(reachable) == []
+
+    assert as_somebody_else(read) == 0
+    reachable.parent.chmod(0o755)
+
+
+def test_a_log_on_read_only_media_is_named_with_what_to_do(reachable: Path) -> None:
+    with Database.open(reachable) as database:
+        note(database, "in the log")
+        copies = {one: one.read_bytes() for one in (reachable, wal_path(reachable))}
+    for one, content in copies.items():
+        one.write_bytes(content)
+    close_for_writing(reachable)
+
+    def read() -> None:
+        with pytest.raises(StoreForbiddenError, match="copy both to where files may be made"):
+            opened(reachable)
+
+    assert as_somebody_else(read) == 0
+    reachable.parent.chmod(0o755)
+    assert opened(reachable) == ["in the log"]
+
+
+def close_for_writing(path: Path) -> None:
+    for one in path.parent.glob(f"{path.name}*"):
+        one.chmod(0o444)
+    path.parent.chmod(0o555)
 
 
 def test_an_unreadable_file_is_unavailable(reachable: Path) -> None:

@@ -40,7 +40,8 @@
         ├── StaleStreamError
         ├── StoreUnavailableError
         │   ├── OutcomeUnknownError   the commit was not confirmed; it may stand
-        │   └── StoreForbiddenError   the system's permissions are against it
+        │   ├── StoreForbiddenError   the system's permissions are against it
+        │   └── StoreMovedError       the file isn't where it was opened any more
         ├── StoreFullError
         ├── StoreReadOnlyError
         ├── StoreCorruptError
@@ -327,6 +328,17 @@ class StoreForbiddenError(StoreUnavailableError):
         super().__init__(store=store, problem=problem)
         self.args = (f"{store} {problem}; see to {see_to}",)
         self.see_to = see_to
+
+
+class StoreMovedError(StoreUnavailableError):
+    """The file was moved, deleted or replaced while it was open: what is written would be lost."""
+
+    retry: ClassVar[Retry] = Retry.NEVER
+
+    def __init__(self, *, store: str) -> None:
+        super().__init__(store=store, problem="was moved, deleted or replaced while it was open")
+        what_to_do = "close it, and see what lies there before you open it again"
+        self.args = (f"{store} {self.problem}, or its log was; {what_to_do}",)
 
 
 class StoreFullError(StoreError):

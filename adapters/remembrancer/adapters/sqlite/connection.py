@@ -105,6 +105,14 @@ def exists(path: Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110 - pathlib raises where it may not look
 
 
+def has_log(path: Path) -> bool:
+    """Say whether a write-ahead log lies beside ``path`` that holds something."""
+    try:
+        return os.stat(wal_path(path)).st_size > 0  # noqa: PTH116  # as above
+    except OSError:
+        return False
+
+
 def wal_path(path: Path) -> Path:
     """Return where SQLite keeps the write-ahead log of ``path``."""
     return path.with_name(path.name + "-wal")
@@ -121,8 +129,12 @@ def _opened(path: Path, *, read_only: bool) -> apsw.Connection:
         connection.pragma("user_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         connection.close()
-        if exists(wal_path(path)):
-            raise
+        if has_log(path):
+            raise StoreForbiddenError(
+                store=str(path),
+                problem="can't be read with its log (-wal) where no file may be made beside them",
+                see_to="the folder's permissions, or copy both to where files may be made",
+            ) from None
         # Read-only media: no log can be made beside the file, and none is needed, because it was
         # closed in order.  Database looks for a log before each snapshot and opens anew then.
         uri = f"{path.absolute().as_uri()}?immutable=1"

@@ -16,7 +16,7 @@ from weakref import WeakSet
 import apsw
 
 from remembrancer.adapters.sqlite import forking
-from remembrancer.adapters.sqlite.connection import check_path, connect, exists, wal_path
+from remembrancer.adapters.sqlite.connection import check_path, connect, exists, has_log
 from remembrancer.adapters.sqlite.heads import Heads
 from remembrancer.adapters.sqlite.scrubbing import scrub
 from remembrancer.adapters.sqlite.thread_state import ThreadState
@@ -215,6 +215,7 @@ class Database:
                 connection = mine.connection
                 connection.set_busy_timeout(SCRUB_WAIT_MS)
                 try:
+                    mine.files.require_both()
                     return scrub(connection, self.path)
                 finally:
                     connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
@@ -236,6 +237,7 @@ class Database:
                     with suppress(
                         apsw.ThreadingViolationError
                     ):  # In use: it ends with its thread.
+                        thread.files.bring_home()
                         thread.connection.close()
                     thread.gate.release()
 
@@ -293,7 +295,7 @@ class Database:
             mine = None
         if mine is None:
             return self._opened()
-        if mine.immutable and exists(wal_path(self.path)):
+        if mine.immutable and has_log(self.path):
             mine.connection.close()  # Somebody writes to what looked like read-only media.
             return self._opened()
         return mine
@@ -309,10 +311,12 @@ class Database:
                 problem="this process was forked inside a transaction; start it afresh",
             )
         with self._opening, self._translating():
+            for one in [one for one in self._threads if not one.immutable][:1]:
+                one.files.require_both()
             connection = connect(
                 self.path, busy_timeout_s=self._busy_timeout_s, read_only=self._read_only
             )
-            thread = ThreadState(connection)
+            thread = ThreadState(connection, self.path)
             self._threads.add(thread)
             return thread
 

@@ -2,11 +2,13 @@
 
 import threading
 from contextlib import nullcontext
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import apsw
 
+from remembrancer.adapters.sqlite.files_in_place import FilesInPlace
 from remembrancer.adapters.sqlite.heads import Heads
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ class ThreadState:
         "calls",
         "connection",
         "doom",
+        "files",
         "gate",
         "heads",
         "immutable",
@@ -31,8 +34,9 @@ class ThreadState:
         "writing",
     )
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, path: Path) -> None:
         self.connection = connection
+        self.files = FilesInPlace(connection, path)
         self.immutable = bool(connection.open_flags & apsw.SQLITE_OPEN_URI)
         self.inside = False
         """Whether a transaction is open."""

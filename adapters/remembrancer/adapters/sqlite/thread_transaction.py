@@ -95,6 +95,7 @@ class WriteTransaction:
             mine.gate.acquire()
             try:
                 self._begin(mine.connection)
+                mine.files.require_file()
                 mine.heads.begin(mine.connection.data_version())
             except BaseException as error:
                 _let_go(mine)
