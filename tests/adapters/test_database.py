@@ -1,10 +1,9 @@
 """One SQLite file: its settings, what it refuses, reading only, and its transactions."""
 
-import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,14 +12,11 @@ import pytest
 from tests.adapters.database_notes import note, notes, opened
 
 from remembrancer.adapters.sqlite import schema
-from remembrancer.adapters.sqlite.connection import wal_path
 from remembrancer.adapters.sqlite.database import Database
 from remembrancer.domain.errors import (
     SettingsError,
     StoreClosedError,
     StoreCorruptError,
-    StoreError,
-    StoreForbiddenError,
     StoreFullError,
     StoreNewerError,
     StoreReadOnlyError,
@@ -271,104 +267,6 @@ def test_a_reader_sees_what_a_writer_commits_later(database: Database, path: Pat
         note(database, "second")
 
         assert (before, notes(reader)) == (["first"], ["first", "second"])
-
-
-def as_somebody_else(act: Callable[[], None]) -> int:
-    """Run ``act`` in a child without the rights that root has; return its exit code."""
-    pid = os.fork()
-    if not pid:
-        with suppress(BaseException):
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setresgid(65534, 65534, 65534)
-                os.setresuid(65534, 65534, 65534)
-            act()
-            os._exit(0)
-        os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-@pytest.fixture
-def reachable(path: Path) -> Path:
-    """Return a path that another user can reach: pytest's own folders are closed."""
-    for folder in list(path.parents)[:-2]:
-        if folder.owner() == path.parent.owner() and folder.stat().st_uid == os.getuid():
-            with suppress(PermissionError):
-                folder.chmod(folder.stat().st_mode | 0o055)
-    return path
-
-
-def test_read_only_media_are_read(reachable: Path) -> None:
-    with Database.open(reachable) as database:
-        note(database, "kept")
-    reachable.chmod(0o444)
-    reachable.parent.chmod(0o555)
-
-    def read() -> None:
-        with Database.open(reachable) as database:
-            assert notes(database) == ["kept"]
-            with pytest.raises(StoreReadOnlyError):
-                note(database, "second")
-
-    assert as_somebody_else(read) == 0
-    reachable.parent.chmod(0o755)
-
-
-def test_an_empty_log_on_read_only_media_is_none(reachable: Path) -> None:
-    opened(reachable)
-    wal_path(reachable).touch()
-    close_for_writing(reachable)
-
-    def read() -> None:
-        assert opened(reachable) == []
-
-    assert as_somebody_else(read) == 0
-    reachable.parent.chmod(0o755)
-
-
-def test_a_log_on_read_only_media_is_named_with_what_to_do(reachable: Path) -> None:
-    with Database.open(reachable) as database:
-        note(database, "in the log")
-        copies = {one: one.read_bytes() for one in (reachable, wal_path(reachable))}
-    for one, content in copies.items():
-        one.write_bytes(content)
-    close_for_writing(reachable)
-
-    def read() -> None:
-        with pytest.raises(StoreForbiddenError, match="copy both to where files may be made"):
-            opened(reachable)
-
-    assert as_somebody_else(read) == 0
-    reachable.parent.chmod(0o755)
-    assert opened(reachable) == ["in the log"]
-
-
-def close_for_writing(path: Path) -> None:
-    for one in path.parent.glob(f"{path.name}*"):
-        one.chmod(0o444)
-    path.parent.chmod(0o555)
-
-
-def test_an_unreadable_file_is_unavailable(reachable: Path) -> None:
-    opened(reachable)
-    reachable.chmod(0)
-
-    def read() -> None:
-        with pytest.raises(StoreUnavailableError):
-            opened(reachable)
-
-    assert as_somebody_else(read) == 0
-
-
-def test_a_new_file_in_a_closed_folder_is_refused(reachable: Path) -> None:
-    reachable.parent.chmod(0o555)
-
-    def make() -> None:
-        with pytest.raises(StoreError):
-            opened(reachable)
-
-    assert as_somebody_else(make) == 0
-    reachable.parent.chmod(0o755)
 
 
 # -- Transactions ------------------------------------------------------------
