@@ -51,7 +51,7 @@ def test_tells_them_in_words_without_a_text(house: House) -> None:
     assert words[0] == "remembered: note in project/alpha, internal, 11 bytes"
     assert words[1].startswith("corrected (outdated), version 2 now: note in project/alpha")
     assert words[2].startswith("1 entry selected for agent-7, hybrid; ")
-    assert words[3].startswith("pack 1 assembled: 1 pieces in, 0 omitted, ")
+    assert words[3].startswith("pack 1 assembled: 1 piece in, 0 omitted, ")
     assert not [one for one in words if "invoice" in one]
 
 

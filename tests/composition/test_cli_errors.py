@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +253,53 @@ def test_wrong_use_is_one_line_where_no_terminal_is(shell: Shell) -> None:
     done = shell("recall", "x", "--kind", "n" * 200)
 
     assert f"error: Invalid value for '--kind': '{'n' * 200}' is not one of" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["recall", "x", "--limit", "many"], "must be a whole number"),
+        (["timeline", "--after", "1.5"], "must be a whole number"),
+        (["pack", "s", "p", "x", "--item", "0:a:@gone.txt"], "gone.txt: can't be read: No such"),
+        (["pack", "s", "p", "x", "--item", "0:a:@latin.txt"], "latin.txt: isn't UTF-8 text"),
+        (["import"], "Missing argument 'PATH'"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_is_told_without_words_of_python(
+    shell: Shell, arguments: list[str], told: str
+) -> None:
+    shell("init")
+    (shell.folder / "latin.txt").write_bytes(b"caf\xe9")
+
+    done = shell(*arguments)
+
+    assert done.status == 2
+    assert told in done.err
+    assert not re.search(r"Input|Error|<class|unable", done.err)
+
+
+def _helps(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _helps(inner, (*path, name))
+
+
+@pytest.mark.parametrize("path", [*_helps(typer.main.get_command(app), ())], ids=" ".join)
+def test_the_words_of_a_help_run_on_to_the_end_of_the_line(
+    shell: Shell, path: tuple[str, ...]
+) -> None:
+    shown = shell(*path, "--help").out
+    prose = shown[: shown.find("\u256d")] if "\u256d" in shown else shown
+    lines = [line.strip() for line in prose.splitlines()]
+
+    short = [
+        line
+        for line, after in pairwise(lines)
+        if line and after and len(f"{line} {after.split()[0]}") < 76
+    ]
+    assert not short
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_no_help_shows_pictures_in_the_place_of_words(shell: Shell, command: list[str]) -> None:

@@ -120,7 +120,7 @@ def test_retired_indexes_can_be_dropped_alone(shell: Shell) -> None:
 def test_an_index_whose_building_broke_off_can_be_given_up(
     filled: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks_off(*_: Any) -> None:
+    def breaks_off(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

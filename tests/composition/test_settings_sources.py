@@ -1,10 +1,12 @@
 """Reading settings: a file, the environment over it, and nothing unknown."""
 
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from remembrancer.composition.settings_sources import load_settings
+from remembrancer.composition.settings_sources import _SECTIONS, load_settings
 from remembrancer.domain import Sensitivity
 from remembrancer.domain.errors import SettingsError
 
@@ -111,7 +113,7 @@ def test_a_named_file_must_be_there(here: Path, named: str) -> None:
         ("[store]\nbusy_timeout_s = nan", "store.busy_timeout_s", "finite"),
         ("[embedder]\ndimensions = 100", "embedder.dimensions", "64, 128, 256"),
         ("[identity]\nread_ceiling = 'secret'", "identity.read_ceiling", "restricted"),
-        ("store = 3", "store", "dictionary"),
+        ("store = 3", "store", "keys and values"),
         ("path = 'x'", "path", "unknown"),
     ],
     ids=str,
@@ -127,10 +129,64 @@ def test_what_is_wrong_in_a_file_is_named_as_it_stands_there(
     assert refused.value.setting == setting
 
 
+_REMOTE = """
+[provider]
+url = "u"
+region = "r"
+model = "m"
+model_revision = "1"
+dimensions = 8
+[pricing]
+usd_per_million_tokens = "0.1"
+[ceilings]
+quanta_per_day = 1
+requests_per_day = 1
+[egress]
+allowed_regions = ["a"]
+allowed_hosts = ["x"]
+"""
+_KEYS = [(section, key) for section, kind in _SECTIONS.items() for key in kind.model_fields]
+_PYTHON = re.compile(
+    r"<class|Input|instance|should|valid|unable|boolean|integer|tuple|dict|fractional|Error"
+)
+
+
+def _with_one(section: str, key: str, value: str) -> str:
+    """Return settings with all that a provider needs, where the section is one of its own."""
+    head = f"[{section}]"
+    lines = [] if head not in _REMOTE else _REMOTE.strip().splitlines()
+    kept = [line for line in lines if not line.startswith(f"{key} =")] or [head]
+    kept.insert(kept.index(head) + 1, f"{key} = {value}")
+    return "\n".join(kept)
+
+
+@pytest.mark.parametrize(("section", "key"), _KEYS, ids=lambda value: value)
+def test_a_wrong_value_is_told_without_words_of_python(here: Path, section: str, key: str) -> None:
+    told = []
+    for value in ("5", "-1", "1.5", "nan", '"zzz"', '""', "[1]", "{a = 1}", "true", "2020-01-01"):
+        _written(here, _with_one(section, key, value))
+        with suppress(SettingsError):
+            load_settings(None, {})
+            continue
+        with pytest.raises(SettingsError) as refused:
+            load_settings(None, {})
+        told.append(refused.value.problem)
+
+    assert told
+    assert not [one for one in told if _PYTHON.search(one)]
+
+
+def test_a_folder_in_the_place_of_the_file_is_no_settings(here: Path) -> None:
+    (here / "remembrancer.toml").mkdir()
+
+    with pytest.raises(SettingsError, match=r"setting remembrancer\.toml: is a folder"):
+        load_settings(None, {})
+
+
 def test_a_file_that_is_not_text_is_said(here: Path) -> None:
     (here / "remembrancer.toml").write_bytes(b"\xff\xfe\x00")
 
-    with pytest.raises(SettingsError, match="UnicodeDecodeError"):
+    with pytest.raises(SettingsError, match="isn't UTF-8 text"):
         load_settings(None, {})
 
 

@@ -55,6 +55,8 @@ def _file(file: Path | None, environment: Mapping[str, str]) -> Path | None:
             raise SettingsError(setting=str(wanted), problem="there is no such settings file")
         return wanted
     here = Path(FILE_NAME)
+    if here.is_dir():
+        raise SettingsError(setting=FILE_NAME, problem="is a folder; the settings' file goes here")
     return here if here.is_file() else None
 
 
@@ -144,7 +146,9 @@ def _from_file(file: Path) -> dict[str, Any]:
         return dict(TomlConfigSettingsSource(_Sections, toml_file=file)())
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(setting=str(file), problem=f"isn't TOML: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise SettingsError(setting=str(file), problem="isn't UTF-8 text") from None
+    except OSError as error:
         raise SettingsError(
-            setting=str(file), problem=f"can't be read: {type(error).__name__}"
+            setting=str(file), problem=f"can't be read: {error.strerror}"
         ) from None

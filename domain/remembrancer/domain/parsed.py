@@ -124,10 +124,15 @@ class Parsed(BaseModel):
 _PLAIN = (
     (re.compile(r"^(Value error|Assertion failed), "), ""),
     (re.compile(r"^Field required$"), "is missing"),
+    (re.compile(r"^Input is not a valid path for .*$"), "must be a path"),
     (re.compile(r"^\w+ should (be|have|match) "), r"must \1 "),
+    (re.compile(r", unable to (parse|interpret) .*$"), ""),
     (re.compile(r"^must be a valid "), "must be a "),
     (re.compile(r"^must be a (integer|object|email)"), r"must be an \1"),
-    (re.compile(r"^must be an integer(, unable to parse .*)?$"), "must be a whole number"),
+    (re.compile(r"^must be an integer(, got a number .*)?$"), "must be a whole number"),
+    (re.compile(r"^must be a boolean$"), "must be true or false"),
+    (re.compile(r"^must be a tuple$"), "must be a list"),
+    (re.compile(r"^must be a dictionary( or instance of .*)?$"), "must hold keys and values"),
     (re.compile(r" after validation, not (more|\d+)$"), ""),
     (re.compile(r"greater than or equal to (\S+)$"), r"\1 or more"),
     (re.compile(r"less than or equal to (\S+)$"), r"\1 or less"),
@@ -135,7 +140,7 @@ _PLAIN = (
 """What is said instead of pydantic's standing phrases, one after the other."""
 
 
-def _plain(message: str) -> str:
+def plain(message: str) -> str:
     """Return one of pydantic's messages so that it goes on after the name of a field."""
     for phrase, plain in _PLAIN:
         message = phrase.sub(plain, message)
@@ -149,5 +154,5 @@ def _refusal(model: type[BaseModel], error: ValidationError) -> InvalidInputErro
     if first["type"] == "extra_forbidden":
         problem = "unknown field; known are " + ", ".join(model.model_fields)
     else:
-        problem = _plain(first["msg"])
+        problem = plain(first["msg"])
     return InvalidInputError(field=".".join([model.__name__, *known]), problem=problem)

@@ -33,7 +33,9 @@ _READ = ".md, .markdown, .mdown, .mkd, .txt and .text"
 
 
 def import_(
-    paths: Annotated[list[Path], typer.Argument(help="Markdown and text files, or folders.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH", help="Markdown and text files, or folders.")
+    ],
     kind: Annotated[str, typer.Option("--kind", help="Kind of the entries.")] = KIND,
     tenant: Tenant = None,
     owner: Owner = None,

@@ -41,7 +41,7 @@ def init(db: Db = None, config: Config = None, as_json: AsJson = False) -> None:
 
 
 def remember(
-    text: Annotated[str, typer.Argument(help="The text; - reads standard input.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")],
     kind: Annotated[str, typer.Option("--kind", help="Such as note, decision, core.")] = "note",
     subject: Subjects = None,
     meta: Meta = None,
@@ -79,7 +79,7 @@ def remember(
 
 
 def correct(
-    entry_id: Annotated[str, typer.Argument(help="The entry's id.")],
+    entry_id: Annotated[str, typer.Argument(metavar="ENTRY", help="The entry's id.")],
     reason: Reason,
     text: Annotated[
         str | None, typer.Option("--text", help="The new text; - reads standard input.")

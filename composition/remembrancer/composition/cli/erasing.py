@@ -38,7 +38,7 @@ _PENDING = {
 
 
 def erase(
-    entry_id: Annotated[str, typer.Argument(help="The entry's id.")],
+    entry_id: Annotated[str, typer.Argument(metavar="ENTRY", help="The entry's id.")],
     reason: ErasureReason,
     tenant: Tenant = None,
     db: Db = None,

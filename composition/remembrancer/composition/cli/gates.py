@@ -78,7 +78,9 @@ def run(
 
 @gates_app.command()
 def template(
-    gate: Annotated[str, typer.Argument(help="The gate, such as retrieval_quality.")],
+    gate: Annotated[
+        str, typer.Argument(metavar="GATE", help="The gate, such as retrieval_quality.")
+    ],
     into: Annotated[
         Path | None, typer.Option("--into", help="Write it into this new file instead.")
     ] = None,

@@ -46,7 +46,9 @@ def explain(
     session_or_reservation: Annotated[
         str, typer.Argument(metavar="SESSION", help="A session, or a reservation's id alone.")
     ],
-    stage: Annotated[str | None, typer.Argument(help="The session's stage.")] = None,
+    stage: Annotated[
+        str | None, typer.Argument(metavar="STAGE", help="The session's stage.")
+    ] = None,
     tenant: Tenant = None,
     owner: Owner = None,
     db: Db = None,
@@ -86,7 +88,7 @@ def explain(
 
 
 def history(
-    entry: Annotated[str, typer.Argument(help="The entry's id.")],
+    entry: Annotated[str, typer.Argument(metavar="ENTRY", help="The entry's id.")],
     text: Annotated[
         bool, typer.Option("--text/--no-text", help="Show texts, as far as they may be read.")
     ] = True,

@@ -89,7 +89,9 @@ def export(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `remembrancer export` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What `remembrancer export` wrote.")
+    ],
     db: Db = None,
     config: Config = None,
     as_json: AsJson = False,

@@ -19,6 +19,7 @@ from rich.text import Text
 from remembrancer.application.remember import Progress as OnProgress
 from remembrancer.domain.errors import InvalidInputError, RemembrancerError
 from remembrancer.domain.fences import escaped
+from remembrancer.domain.parsed import plain
 
 PREVIEW_CHARACTERS = 160
 ROWS_MAX = 10
@@ -107,8 +108,8 @@ class Output:
         """Show which option or argument was wrong; ``error`` is one of Click's."""
         if not error.format_message() and not self.as_json:
             return  # A group without a command: its help was the answer.
-        if hasattr(error, "message"):  # Typer leaves a word of pydantic's in it.
-            error.message = error.message.removeprefix("Value error, ")
+        if hasattr(error, "message"):  # Typer leaves pydantic's words in it.
+            error.message = plain(error.message)
         if self.as_json:
             report = {"type": type(error).__name__, "message": error.format_message()}
             self.data({"error": {**report, "retry": "never", "fields": {}}})

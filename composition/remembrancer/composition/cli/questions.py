@@ -40,7 +40,9 @@ from remembrancer.domain.recall import (
     RecallKind,
 )
 
-Question = Annotated[str, typer.Argument(help="The question; - reads standard input.")]
+Question = Annotated[
+    str, typer.Argument(metavar="QUESTION", help="The question; - reads standard input.")
+]
 Kind = Annotated[RecallKind, typer.Option("--kind", help="What kind of remembering.")]
 Subjects = Annotated[
     list[str] | None, typer.Option("--subject", help="Whom or what it is about; repeatable.")
@@ -112,7 +114,7 @@ def recall(
 
 def pack(
     session_id: Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")],
-    stage: Annotated[str, typer.Argument(help="Its stage, such as plan.")],
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="Its stage, such as plan.")],
     question: Question,
     budget: Annotated[int, typer.Option("--budget", help="Tokens the pack may have.")] = 2000,
     item: Annotated[
@@ -201,7 +203,7 @@ def _why_empty(built: ContextPack) -> str:
 
 def replay(
     session_id: Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")],
-    stage: Annotated[str, typer.Argument(help="Its stage, such as plan.")],
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="Its stage, such as plan.")],
     number: Annotated[
         int | None, typer.Option("--number", help="Which pack of the stage; the last by default.")
     ] = None,
@@ -281,7 +283,8 @@ def _items(given: list[str], required: set[str]) -> list[ContextItem]:
 def _file_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(
-            field=f"--item {path}", problem=f"can't be read as UTF-8: {type(error).__name__}"
-        ) from None
+    except UnicodeDecodeError:
+        problem = "isn't UTF-8 text"
+    except OSError as error:
+        problem = f"can't be read: {error.strerror}"
+    raise InvalidInputError(field=f"--item {path}", problem=problem)

@@ -41,7 +41,7 @@ spend_app = typer.Typer(help="What was spent, and what an operator can correct."
 
 def prepare(
     questions: Annotated[
-        list[str], typer.Argument(metavar="QUESTION...", help="At most four; - reads one.")
+        list[str], typer.Argument(metavar="QUESTION", help="At most four; - reads one.")
     ],
     kind: Kind = RecallKind.DELIBERATE,
     limit: Limit = 10,
@@ -155,7 +155,9 @@ def expire(
 
 @spend_app.command()
 def reconcile(
-    reservation: Annotated[str, typer.Argument(help="The reservation's id.")],
+    reservation: Annotated[
+        str, typer.Argument(metavar="RESERVATION", help="The reservation's id.")
+    ],
     charged: Annotated[
         int, typer.Option("--charged", help="The new charge, in quanta of 0.000001 USD.")
     ],
