@@ -79,7 +79,7 @@ def blocks(quotations: Sequence[Quotation], label: str) -> list[str]:
     _, _, scopes, kinds, _, sources, texts, reasons = zip(*quotations, strict=True)
     if (
         any(reasons)
-        or _NOT_PLAIN.search("".join([*scopes, *kinds, *sources]))
+        or _NOT_PLAIN.search("".join(scopes + kinds + sources))
         or not _is_plain("".join(texts))
     ):
         return [one.block(label) for one in quotations]

@@ -8,8 +8,12 @@ from pydantic import AfterValidator
 from remembrancer.domain.parsed import Name
 
 
+_DOTS = frozenset({".", ".."})
+
+
 def _path(value: str) -> str:
-    if any(not part.strip() or part in {".", ".."} for part in value.split("/")):
+    parts = value.split("/")
+    if not (all(map(str.strip, parts)) and _DOTS.isdisjoint(parts)):
         raise ValueError("must be names joined by single slashes, such as project/alpha")
     return value
 
