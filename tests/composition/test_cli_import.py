@@ -40,6 +40,13 @@ def test_each_section_is_an_entry_with_path_and_heading(filled: Shell) -> None:
     assert found["kind"] == "document"
 
 
+def test_an_import_says_how_to_ask_for_what_it_brought(filled: Shell) -> None:
+    first, again = (filled("import", "docs", "--scope", "docs/v1") for _ in range(2))
+
+    assert first.err == 'Ask with: remembrancer recall "a question" --scope docs/v1\n'
+    assert again.err == ""
+
+
 def test_importing_again_changes_nothing(filled: Shell) -> None:
     first, second = _counts(filled), _counts(filled)
     done = filled("import", "docs")

@@ -19,6 +19,16 @@ def filled(shell: Shell) -> Shell:
     return shell
 
 
+def test_where_nothing_is_found_it_says_where_it_looked(shell: Shell) -> None:
+    shell("remember", "the invoice service", "--scope", "work")
+
+    done, data = shell("recall", "invoice"), shell("recall", "invoice", "--json")
+
+    assert (done.status, done.out) == (0, "Nothing found.\n")
+    assert done.err.startswith("Looked in notes of local/me, up to ")
+    assert data.err == ""
+
+
 def test_a_person_reads_texts_with_their_ids_below(filled: Shell) -> None:
     done = filled(*ASKED, "--limit", "3")
 
@@ -94,14 +104,14 @@ def test_core_people_and_the_past_can_be_asked_for(shell: Shell) -> None:
     [
         (["--as-of", "yesterday"], "--as-of: must be a time with its zone"),
         (["--as-of", "2026-01-01T00:00:00"], "--as-of: must be a time with its zone"),
-        (["--as-of", "2026-01-01T00:00:00Z"], "as_of: goes with kind historical"),
-        (["--kind", "historical"], "as_of: goes with kind historical"),
-        (["--kind", "people"], "subjects: must name somebody"),
+        (["--as-of", "2026-01-01T00:00:00Z"], "--as-of: goes with kind historical"),
+        (["--kind", "historical"], "--as-of: goes with kind historical"),
+        (["--kind", "people"], "--subject: must name somebody"),
         (["--kind", "nope"], "Invalid value for '--kind'"),
         (["--limit", "0"], "limit: must be 1 or more"),
         (["--limit", "many"], "Invalid value for '--limit'"),
         (["--ceiling", "secret"], "--ceiling: must be one of"),
-        (["--scope", "/"], "scopes: must be names joined"),
+        (["--scope", "/"], "--scope: must be names joined"),
         (["--nope"], "No such option: --nope"),
     ],
     ids=str,

@@ -68,6 +68,9 @@ def import_(
             session.out.data(_data(report))
         else:
             _show(session.out, report)
+            if report.added:
+                where = given(scope, who.scope)
+                session.out.note(f'Ask with: remembrancer recall "a question" --scope {where}')
     if report.problems:
         raise typer.Exit(1)
 

@@ -34,6 +34,15 @@ _CLASS = re.compile(r"^[A-Z]\w*\.")
 """The value object in a field such as ``RecallQuery.limit``: nothing that a person typed."""
 
 
+_OPTIONS = {
+    "as_of": "--as-of",
+    "read_ceiling": "--ceiling",
+    "scopes": "--scope",
+    "subjects": "--subject",
+}
+"""Fields of value objects that are called otherwise where they are typed."""
+
+
 class _Console(Console):
     """A console that leaves a broken pipe to the command line, and wraps for people only."""
 
@@ -160,7 +169,8 @@ def _said(error: RemembrancerError) -> str:
     """Return the message in the words of who typed the command, with what was noted on the way."""
     message = str(error)
     if isinstance(error, InvalidInputError):
-        message = _CLASS.sub("", message)
+        field = _CLASS.sub("", error.field)
+        message = f"{_OPTIONS.get(field, field)}: {error.problem}"
     return "; ".join([message, *getattr(error, "__notes__", ())])
 
 

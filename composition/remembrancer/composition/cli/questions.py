@@ -108,6 +108,10 @@ def recall(
             )
         else:
             session.out.line("Nothing found.")
+            session.out.note(
+                f"Looked in {', '.join(query.scopes)} of {query.tenant}/{query.owner}, up to "
+                f"{query.read_ceiling.value}: --scope, --owner and --ceiling look elsewhere."
+            )
         if explain:
             explain_recall(session.out, found)
 
