@@ -7,7 +7,6 @@ from pydantic import AfterValidator
 
 from remembrancer.domain.parsed import Name
 
-
 _DOTS = frozenset({".", ".."})
 
 
