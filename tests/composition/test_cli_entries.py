@@ -84,7 +84,7 @@ def test_standard_input_must_be_utf8(shell: Shell, stdin: bytes) -> None:
         (["x", "--scope", "a//b"], "scope: must be names joined by single slashes"),
         (["x", "--sensitivity", "secret"], "sensitivity: must be one of public, internal"),
         (["x", "--meta", "path"], "--meta: must be key=value"),
-        (["x", "--subject", "a\nb"], "subjects: must not hold control characters"),
+        (["x", "--subject", "a\nb"], "--subject: must not hold control characters"),
     ],
     ids=lambda value: ascii(value)[:40],
 )
