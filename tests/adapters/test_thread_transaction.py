@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -10,8 +11,15 @@ from types import FrameType
 import apsw
 import pytest
 
-from remembrancer.adapters.sqlite import thread_transaction
+from remembrancer.adapters.sqlite import database as database_module
+from remembrancer.adapters.sqlite import (
+    files_in_place,
+    heads,
+    thread_state,
+    thread_transaction,
+)
 from remembrancer.adapters.sqlite.database import Database
+from remembrancer.domain.errors import StoreUnavailableError
 
 Begin = Callable[[Database], AbstractContextManager[apsw.Connection]]
 
@@ -20,20 +28,22 @@ EACH_KIND = pytest.mark.parametrize(
 )
 
 
+OURS = {
+    one.__file__
+    for one in (database_module, thread_transaction, thread_state, files_in_place, heads)
+}
+
+
 class Interrupts:
-    """Raises at one moment: on the way into a function of the module, or out of a call of C."""
+    """Raises at one moment: on the way into a function of ours, or out of a call of C."""
 
     def __init__(self, number: int) -> None:
         self.left = number
 
-    def __call__(self, frame: FrameType, event: str, called: object) -> None:
-        if frame.f_code.co_filename != thread_transaction.__file__:
+    def __call__(self, frame: FrameType, event: str, _called: object) -> None:
+        if frame.f_code.co_filename not in OURS or event not in {"call", "c_return"}:
             return
-        # A lock that was just acquired can't be told from one that wasn't; nor does an object's
-        # end pass on what is raised in it.
-        name = getattr(called, "__name__", "")
-        if event not in {"call", "c_return"} or "acquire" in name:
-            return
+        # An object's end doesn't pass on what is raised in it.
         if frame.f_code.co_name == "__del__":
             return
         self.left -= 1
@@ -58,7 +68,7 @@ def database(tmp_path: Path) -> Generator[Database]:
         yield database
 
 
-def each_interrupt(run: Callable[[], None]) -> Generator[None]:
+def each_interrupt(run: Callable[[], object]) -> Generator[None]:
     """Run once for each moment; end with a run that met none."""
     for number in count():
         with suppress(KeyboardInterrupt), interrupted(number) as interrupts:
@@ -85,6 +95,8 @@ def test_an_interrupt_leaves_no_transaction_behind(database: Database, begin: Be
         assert not database.connection().in_transaction
         with Database.open(database.path, busy_timeout_s=0.05) as another:
             write(another)
+        with ThreadPoolExecutor(1) as pool:  # A lock that is kept is the thread's own.
+            pool.submit(write, database).result(10)
         write(database)
 
 
@@ -96,4 +108,32 @@ def test_an_interrupt_beside_an_error_leaves_none_behind(database: Database, beg
 
     for _ in each_interrupt(run):
         assert not database.in_transaction
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(write, database).result(10)
         write(database)
+
+
+def test_an_interrupt_of_scrubbing_keeps_no_lock(database: Database) -> None:
+    for _ in each_interrupt(database.scrub):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(write, database).result(10)
+        write(database)
+
+
+def test_an_interrupt_beside_another_process_keeps_no_lock(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "memory.db", busy_timeout_s=0.003) as database:
+        other = apsw.Connection(str(database.path))
+
+        def run() -> None:
+            other.execute("BEGIN IMMEDIATE")
+            try:
+                with suppress(StoreUnavailableError):
+                    write(database)
+            finally:
+                other.execute("ROLLBACK")
+
+        for _ in each_interrupt(run):
+            assert not database.connection().in_transaction
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(write, database).result(10)
+        other.close()

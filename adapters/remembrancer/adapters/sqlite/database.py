@@ -208,9 +208,9 @@ class Database:
         mine = self._mine()
         if mine.inside or self._read_only:
             return False
-        if not self._writer.acquire(timeout=SCRUB_WAIT_MS / 1000):
-            return False
         try:
+            if not self._writer.acquire(timeout=SCRUB_WAIT_MS / 1000):
+                return False
             with mine.gate, self._translating():
                 connection = mine.connection
                 connection.set_busy_timeout(SCRUB_WAIT_MS)
@@ -220,7 +220,10 @@ class Database:
                 finally:
                     connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
         finally:
-            self._writer.release()
+            try:  # noqa: SIM105 - to suppress takes a function, where an interrupt may be met
+                self._writer.release()
+            except RuntimeError:
+                pass  # Not had.
 
     def close(self) -> None:
         """Close all connections that this process opened; the last one empties the log.
@@ -233,7 +236,8 @@ class Database:
         forking.unwatch(self)
         with self._opening:
             for thread in list(self._threads):
-                if thread.gate.acquire(blocking=False):
+                # What is inside may be this thread's own, whose gate would open once more.
+                if not thread.inside and thread.gate.acquire(blocking=False):
                     with suppress(
                         apsw.ThreadingViolationError
                     ):  # In use: it ends with its thread.
@@ -275,7 +279,7 @@ class Database:
         self._local = _Local()
         self._threads: WeakSet[ThreadState] = WeakSet()
         self._opening = threading.Lock()
-        self._writer = threading.Lock()
+        self._writer = threading.RLock()
         self._paused: list[ThreadState] = []
 
     def _local_state(self) -> ThreadState | None:

@@ -47,7 +47,7 @@ class ThreadState:
         """The first error of a joined block."""
         self.calls: list[Callable[[], None]] = []
         """What to call after the commit."""
-        self.gate = threading.Lock()
+        self.gate = threading.RLock()
         """Held while the thread is inside a transaction, or while it must not begin one."""
         self.heads = Heads()
         self.joined_read = nullcontext(connection)

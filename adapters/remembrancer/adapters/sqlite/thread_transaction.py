@@ -6,18 +6,23 @@ other, they cost as much as ten of its statements.
 
 An interrupt or a signal's handler may raise wherever Python looks for signals: on the way into a
 function, and out of a call of C.  So whatever must be undone is undone without a function of ours
-between, and a block whose end never began is ended with its object, as a generator would be.
+between, and a block whose end never began is ended with its object, as a generator would be.  When
+it raises out of ``acquire``, the lock may be had or not: so locks are of the kind that knows its
+thread, and that refuses to be released by one that doesn't have it.
 """
 
 import time
-from threading import Lock
 from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn
 
 import apsw
 
 from remembrancer.adapters.sqlite.thread_state import JoinedWrite, ThreadState
 from remembrancer.adapters.sqlite.translation import raise_translated
 from remembrancer.domain.errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from threading import RLock
 
 BEGIN_RETRY_S = 0.001
 """How often a writer looks whether another process is done."""
@@ -35,11 +40,18 @@ class ReadTransaction:
 
     def __enter__(self) -> apsw.Connection:
         mine = self._mine
-        mine.gate.acquire()
         try:
+            mine.gate.acquire()
             mine.connection.execute("BEGIN")
         except BaseException as error:
-            _let_go(mine)
+            try:
+                if mine.connection.in_transaction:
+                    mine.connection.execute("ROLLBACK")
+            finally:
+                try:  # noqa: SIM105 - to suppress takes a function
+                    mine.gate.release()
+                except RuntimeError:
+                    pass  # Not had.
             raise_translated(error, store=self._store)
             raise
         mine.inside = self._begun = True
@@ -78,7 +90,7 @@ class WriteTransaction:
     __slots__ = ("_begun", "_busy_timeout_s", "_mine", "_store", "_writer")
 
     def __init__(
-        self, mine: ThreadState, *, writer: Lock, busy_timeout_s: float, store: str
+        self, mine: ThreadState, *, writer: "RLock", busy_timeout_s: float, store: str
     ) -> None:
         """Hold ``writer`` meanwhile: a process's threads queue there, not polling SQLite."""
         self._begun = False
@@ -89,22 +101,31 @@ class WriteTransaction:
 
     def __enter__(self) -> apsw.Connection:
         mine = self._mine
-        if not self._writer.acquire(timeout=self._busy_timeout_s):
-            raise StoreUnavailableError(store=self._store, problem="another writer holds it")
         try:
+            if not self._writer.acquire(timeout=self._busy_timeout_s):
+                self._raise_held()
             mine.gate.acquire()
+            self._begin(mine.connection)
+            mine.files.require_file()
+            mine.heads.begin(mine.connection.data_version())
+            mine.joined_write = JoinedWrite(mine)
+        except BaseException as error:
+            mine.joined_write = None
             try:
-                self._begin(mine.connection)
-                mine.files.require_file()
-                mine.heads.begin(mine.connection.data_version())
-            except BaseException as error:
-                _let_go(mine)
-                raise_translated(error, store=self._store)
-                raise
-        except BaseException:
-            self._writer.release()
+                if mine.connection.in_transaction:
+                    mine.connection.execute("ROLLBACK")
+            finally:
+                try:
+                    mine.gate.release()
+                except RuntimeError:
+                    pass  # Not had.
+                finally:
+                    try:  # noqa: SIM105 - as above
+                        self._writer.release()
+                    except RuntimeError:
+                        pass  # Not had.
+            raise_translated(error, store=self._store)
             raise
-        mine.joined_write = JoinedWrite(mine)
         mine.inside = mine.writing = self._begun = True
         return mine.connection
 
@@ -149,6 +170,9 @@ class WriteTransaction:
             lost = RuntimeError("the block's end never began")
             self.__exit__(RuntimeError, lost, None)
 
+    def _raise_held(self) -> NoReturn:
+        raise StoreUnavailableError(store=self._store, problem="another writer holds it")
+
     def _begin(self, connection: apsw.Connection) -> None:
         # SQLite's own busy handler backs off to 100 ms between attempts, and meanwhile the process
         # that writes takes the lock again and again: others were kept waiting for seconds.
@@ -164,12 +188,3 @@ class WriteTransaction:
             connection.execute("BEGIN IMMEDIATE")
         finally:
             connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
-
-
-def _let_go(mine: ThreadState) -> None:
-    """Leave no transaction open that an interrupt met as it began."""
-    try:
-        if mine.connection.in_transaction:
-            mine.connection.execute("ROLLBACK")
-    finally:
-        mine.gate.release()
