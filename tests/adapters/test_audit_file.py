@@ -120,6 +120,15 @@ def test_of_an_open_store_neither_file_nor_log_changes(path: Path) -> None:
         note(database, "second")  # No lock was lost, none is left.
 
 
+def test_it_is_read_as_warily_as_a_host_reads_it(path: Path) -> None:
+    with Database.open(path) as database:
+        hosts = database.connection()
+        with open_for_audit(path, is_ours=True) as file:
+            for name in ("trusted_schema", "cell_size_check", "temp_store", "mmap_size"):
+                assert file.connection.pragma(name) == hosts.pragma(name), name
+            assert file.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1)
+
+
 def test_writing_is_refused(path: Path) -> None:
     closed(path)
 

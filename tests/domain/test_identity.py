@@ -106,9 +106,12 @@ def test_recorded_ids_are_read_in_every_spelling(
     assert entry_ids(odd) == recorded
 
 
-@pytest.mark.parametrize("recorded", ["", "4ff9a458", "g" * 32, 7, None])
-def test_what_is_no_id_is_refused(recorded: Any) -> None:
-    with pytest.raises((AttributeError, TypeError, ValueError)):
+@pytest.mark.parametrize(
+    "recorded",
+    ["", "4ff9a458", "g" * 32, 7, None, UUID(int=2), UUID(int=2).bytes, str(UUID(int=2)).encode()],
+)
+def test_what_is_no_spelling_of_an_id_is_refused(recorded: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
         entry_ids([str(UUID(int=1)), recorded])
 
 

@@ -24,6 +24,7 @@ _NAMESPACE = NAMESPACE.bytes
 _FREE_BITS, _VERSION_5 = ~(0xF000 << 64 | 0xC000 << 48), 5 << 76 | 1 << 63
 """Of a UUID's number: those that its version and variant leave, and what these are."""
 _UUIDS = TypeAdapter(list[EntryId])
+_STRINGS = frozenset({str})
 _UUID = re.compile(r"(?i:urn:uuid:)?\{?[0-9A-Fa-f-]{32,36}\}?")
 
 
@@ -53,8 +54,11 @@ def entry_ids(recorded: Sequence[str]) -> list[EntryId]:
     """Return ids of the spellings in which a record holds them.
 
     Raises:
-        AttributeError, ValueError: one isn't a UUID.
+        TypeError: one isn't a string: a UUID that was recorded as such isn't how we record it.
+        ValueError: one isn't a UUID.
     """
+    if not _STRINGS.issuperset(map(type, recorded)):
+        raise TypeError("an entry's id is recorded as a string")
     try:
         # Ten in the time in which UUID() makes two.
         return cast("list[EntryId]", _UUIDS.validator.validate_python(recorded))

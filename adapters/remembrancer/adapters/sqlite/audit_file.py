@@ -40,6 +40,7 @@ _SETTINGS: Final = {
     "query_only": 1,
     "temp_store": 2,
     "trusted_schema": 0,
+    "cell_size_check": 1,
     # The map of a file would count as our memory.
     "cache_size": -_CACHE_KIB,
     "mmap_size": 0,
@@ -92,6 +93,7 @@ def open_for_audit(
             connection.set_busy_timeout(int(busy_timeout_s * 1000))
             for name, value in _SETTINGS.items():
                 connection.pragma(name, value)
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # As connection.py says.
             connection.execute("BEGIN")
             connection.pragma("user_version")  # From here on it is one state.
         yield AuditFile(connection, path, before)
