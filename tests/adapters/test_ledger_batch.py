@@ -12,7 +12,7 @@ import pytest
 
 from remembrancer.adapters.eventlog.event_log import RecordedEventLog
 from remembrancer.adapters.sqlite.database import Database
-from remembrancer.adapters.sqlite.ledger_repository import SqliteLedgerRepository
+from remembrancer.adapters.sqlite.ledger_repository import SNAPSHOT_EVERY, SqliteLedgerRepository
 from remembrancer.adapters.sqlite.recorder import SqliteApplicationRecorder
 from remembrancer.application.ports.ledger_repository import HeldLedger
 from remembrancer.contracts.clock import FixedClock
@@ -138,3 +138,29 @@ def test_a_decision_that_fails_is_not_met_by_the_next_of_its_owner(
     assert next_one.exception(WAIT_S) is None
     ana = Spender(repository(database))
     assert (ana.state(FIRST_ID), ana.days()[0].requests) == (None, 2)
+
+
+def test_a_snapshot_that_went_with_anothers_failure_is_kept_by_the_second_attempt(
+    database: Database,
+) -> None:
+    ledgers = repository(database)
+    last = UUID(int=7)
+    for owner in ("ben", "ana"):  # Up to one event before a snapshot is due.
+        for number in range(8):
+            ledgers.decide("acme", owner, admission(UUID(int=number)))
+            if number < last.int:
+                ledgers.decide("acme", owner, settlement(UUID(int=number)))
+    database.connection().execute(
+        "CREATE TRIGGER no_room BEFORE INSERT ON ledger_snapshots WHEN NEW.owner = 'ana'"
+        " BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    )
+    with ThreadPoolExecutor(8) as pool:
+        together = DecidesTogether(ledgers, pool)
+        due, failing = (together.follow(owner, settlement(last)) for owner in ("ben", "ana"))
+        together.go.set()
+
+        assert isinstance(failing.exception(WAIT_S), apsw.ConstraintError)
+        assert due.exception(WAIT_S) is None
+
+    kept = "SELECT version FROM ledger_snapshots WHERE owner = 'ben'"
+    assert database.connection().execute(kept).get == SNAPSHOT_EVERY

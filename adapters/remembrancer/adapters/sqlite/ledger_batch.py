@@ -175,16 +175,17 @@ class LedgerBatch(Batch):
     def _note(self, decided: Sequence[_Decided]) -> None:
         for one in decided:
             ledger = one.known.ledger
+            if _wants_snapshot(one.known):
+                one.known.snapshot_version = ledger.version  # Kept with what was written.
             self._written[ledger.tenant, ledger.owner] = one.known
 
     def _keep_snapshot(self, known: _Known) -> None:
         ledger = known.ledger
-        if ledger.version - known.snapshot_version >= SNAPSHOT_EVERY:
+        if _wants_snapshot(known):
             state = ledger_snapshot(ledger)
             self._connection.execute(
                 _KEEP_SNAPSHOT, (ledger.tenant, ledger.owner, ledger.version, state)
             )
-            known.snapshot_version = ledger.version
 
     def _loaded(self, owner: _Owner) -> _Known:
         known = self._known.pop(owner, None)
@@ -224,6 +225,10 @@ class _Earlier:
         if pending is not None:
             return pending
         return spend_receipts.find(self._connection, *self._owner, reservation_id)
+
+
+def _wants_snapshot(known: _Known) -> bool:
+    return known.ledger.version - known.snapshot_version >= SNAPSHOT_EVERY
 
 
 def _from_snapshot(connection: apsw.Connection, tenant: str, owner: str) -> ReservationLedger:
