@@ -1,3 +1,4 @@
+import os
 import sys
 from collections.abc import Callable
 
@@ -29,6 +30,45 @@ def test_a_shared_scan_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     scan = CodeScan()
 
     for _ in range(20):
+        dots = scan.dots(query, rows)
+
+        assert dots.tolist() == (rows.astype(np.int64) @ query[0].astype(np.int64)).tolist()
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or len(os.sched_getaffinity(0)) == 1,
+    reason="only Linux tells cores, and there must be two",
+)
+def test_the_helper_is_kept_off_the_core_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_scan, "PIECE_BYTES", 64 * 100)
+    query, rows = codes(1, 64), codes(12_345, 64)
+    scan = CodeScan()
+
+    for _ in range(2):  # The first starts it.
+        scan.dots(query, rows)
+
+    assert scan._helper_thread is not None
+    mine, its = os.sched_getaffinity(0), os.sched_getaffinity(scan._helper_thread)
+    assert its < mine
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells cores")
+@pytest.mark.parametrize("cores", ["one", "not to be chosen"])
+def test_a_scan_is_shared_where_there_is_no_core_to_choose(
+    monkeypatch: pytest.MonkeyPatch, cores: str
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    if cores == "one":
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _thread: set())
+    else:
+        monkeypatch.setattr(os, "sched_setaffinity", refused)
+    monkeypatch.setattr(code_scan, "PIECE_BYTES", 64 * 100)
+    query, rows = codes(1, 64), codes(12_345, 64)
+    scan = CodeScan()
+
+    for _ in range(2):
         dots = scan.dots(query, rows)
 
         assert dots.tolist() == (rows.astype(np.int64) @ query[0].astype(np.int64)).tolist()

@@ -5,12 +5,19 @@ product.  Where it can't be imported the same whole numbers come from numpy, som
 
 A long scan is shared with one helper thread, in pieces that both take from one pile: a helper that
 gets no processor costs nothing but its wake-up, and one that another query uses is not waited for.
+Linux likes to wake a thread on the core of the one that wakes it, where it only takes turns with
+that one; so the helper is kept off the core from which the scan is asked for.
 """
 
+import ctypes
 import os
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
 
 import numpy as np
 
@@ -53,10 +60,14 @@ class CodeScan:
     def __init__(self, *, kernel: Kernel | None = None) -> None:
         self._kernel = kernel or fastest_kernel()
         self._helper = (
-            ThreadPoolExecutor(1, thread_name_prefix="remembrancer-scan")
+            ThreadPoolExecutor(
+                1, thread_name_prefix="remembrancer-scan", initializer=self._helper_began
+            )
             if (os.cpu_count() or 1) > 1
             else None
         )
+        self._helper_thread: int | None = None
+        """Its number in the system, once it runs."""
 
     def dots(self, query: Codes, rows: Codes) -> Singles:
         """Return the dot product of ``query`` (1, D) with each of ``rows`` (n, D).
@@ -86,6 +97,8 @@ class CodeScan:
                 end = start + step
                 self._kernel(query, rows[start:end], out[:, start:end])
 
+        if self._helper_thread is not None:
+            _keep_off_this_core(self._helper_thread)
         try:
             helped = helper.submit(work)
         except RuntimeError:  # The interpreter is shutting down.
@@ -94,3 +107,21 @@ class CodeScan:
         work()
         if not helped.cancel():
             helped.result()
+
+    def _helper_began(self) -> None:
+        self._helper_thread = threading.get_native_id()
+
+
+def _keep_off_this_core(thread: int) -> None:
+    """Let ``thread`` run wherever this one may, except where this one runs."""
+    if sys.platform != "linux":
+        return
+    with suppress(AttributeError, OSError):  # Another C library, or a system that forbids it.
+        others = os.sched_getaffinity(0) - {_library().sched_getcpu()}
+        if others:
+            os.sched_setaffinity(thread, others)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)  # C's own, which is loaded anyway.
