@@ -29,6 +29,15 @@ def flat(done: Result) -> str:
     return " ".join(done.out.split())
 
 
+def test_an_entry_is_explained_by_its_history(shell: Shell) -> None:
+    entry_id = shell.json("remember", "the invoice service")["entry_id"]
+
+    done = shell("explain", entry_id)
+
+    assert done.status == 2
+    assert done.err.endswith("an entry's life is told by `remembrancer history`\n")
+
+
 def test_explain_tells_what_was_selected_and_what_has_changed(shell: Shell, entry: str) -> None:
     done, data = shell("explain", "s-1", "plan"), shell.json("explain", "s-1", "plan")
 

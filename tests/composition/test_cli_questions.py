@@ -19,6 +19,25 @@ def filled(shell: Shell) -> Shell:
     return shell
 
 
+def test_a_stage_is_not_used_up_by_a_question_that_says_nothing(shell: Shell) -> None:
+    shell("remember", "the invoice service")
+
+    refused, packed = shell("pack", "s", "plan", " "), shell("pack", "s", "plan", "invoice")
+
+    assert (refused.status, refused.err[:28]) == (2, "error: question: is missing;")
+    assert "the invoice service" in packed.out
+    assert "selected before" not in packed.err
+
+
+def test_an_empty_pack_says_where_it_looked(shell: Shell) -> None:
+    shell("remember", "the invoice service", "--scope", "work")
+
+    done = shell("pack", "s", "plan", "invoice")
+
+    assert "Looked in notes of local/me" in done.err
+    assert "Take another stage for that." in done.err
+
+
 def test_where_nothing_is_found_it_says_where_it_looked(shell: Shell) -> None:
     shell("remember", "the invoice service", "--scope", "work")
 

@@ -33,6 +33,7 @@ from remembrancer.composition.cli.options import (
 from remembrancer.composition.looking_back import PAGE
 from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.identity import parse_entry_id
+from remembrancer.domain.spend_errors import NoSuchReservationError
 
 if TYPE_CHECKING:
     from remembrancer.application.explain import Explanation
@@ -70,9 +71,13 @@ def explain(
                 raise InvalidInputError(
                     field="STAGE", problem="must follow the session; only a reservation has none"
                 ) from None
-            reservation = session.memory.explain_reservation(
-                reservation_id, tenant=who, owner=given(owner, session.identity.owner)
-            )
+            try:
+                reservation = session.memory.explain_reservation(
+                    reservation_id, tenant=who, owner=given(owner, session.identity.owner)
+                )
+            except NoSuchReservationError as error:
+                error.add_note("an entry's life is told by `remembrancer history`")
+                raise
             if as_json:
                 session.out.data(reservation_data(reservation))
             else:

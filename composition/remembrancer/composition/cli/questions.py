@@ -38,6 +38,7 @@ from remembrancer.domain.recall import (
     LeftOutReason,
     RecalledEntry,
     RecallKind,
+    RecallQuery,
 )
 
 Question = Annotated[
@@ -91,12 +92,7 @@ def recall(
             as_of=as_of,
             sparse=sparse,
         )
-        text = text_of(question)
-        if kind is not RecallKind.CORE and not (text.strip() or subject):
-            raise InvalidInputError(
-                field="question", problem=f"is missing; kind {kind} needs one (core lists without)"
-            )
-        query = asked.query(session, text)
+        query = asked.query(session, _required(question, asked))
         found = session.memory.recall(query, context_of(session))
         if as_json:
             session.out.data(recalled_data(found))
@@ -108,10 +104,7 @@ def recall(
             )
         else:
             session.out.line("Nothing found.")
-            session.out.note(
-                f"Looked in {', '.join(query.scopes)} of {query.tenant}/{query.owner}, up to "
-                f"{query.read_ceiling.value}: --scope, --owner and --ceiling look elsewhere."
-            )
+            session.out.note(_looked_in(query))
         if explain:
             explain_recall(session.out, found)
 
@@ -158,10 +151,11 @@ def pack(
             as_of=as_of,
             sparse=sparse,
         )
+        query = asked.query(session, _required(question, asked))
         built = session.memory.build_pack(
             session_id,
             stage,
-            asked.query(session, text_of(question)),
+            query,
             context_of(session),
             items=_items(item or [], set(require or [])),
             token_budget=budget,
@@ -170,12 +164,12 @@ def pack(
             session.out.data(pack_data(built))
             return
         session.out.verbatim(built.text)
-        _tell(session.out, built)
+        _tell(session.out, built, query)
         if explain:
             explain_pack(session.out, built)
 
 
-def _tell(out: Output, built: ContextPack) -> None:
+def _tell(out: Output, built: ContextPack, query: RecallQuery) -> None:
     """Say beside the text what pack it is."""
     out.note(
         f"\npack {built.number} of {built.session}/{built.stage}: {built.tokens} of "
@@ -183,11 +177,29 @@ def _tell(out: Output, built: ContextPack) -> None:
     )
     if not built.included:
         out.note(_why_empty(built))
+        if not built.omitted and not built.reused_selection:
+            out.note(f"{_looked_in(query)} Take another stage for that.")
     if built.reused_selection:
         out.note(
             f"{built.stage} of {built.session} was selected before: it keeps these entries, the "
             "question decided nothing. Take another stage to ask anew."
         )
+
+
+def _required(question: str, asked: Asked) -> str:
+    """Return the question; refuse none where only a listing could do without."""
+    text = text_of(question)
+    if asked.kind is not RecallKind.CORE and not (text.strip() or asked.subjects):
+        problem = f"is missing; kind {asked.kind} needs one (core lists without)"
+        raise InvalidInputError(field="question", problem=problem)
+    return text
+
+
+def _looked_in(query: RecallQuery) -> str:
+    return (
+        f"Looked in {', '.join(query.scopes)} of {query.tenant}/{query.owner}, up to "
+        f"{query.read_ceiling.value}: --scope, --owner and --ceiling look elsewhere."
+    )
 
 
 def _why_empty(built: ContextPack) -> str:
