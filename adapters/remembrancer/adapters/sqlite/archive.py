@@ -1,7 +1,7 @@
 """What the SQLite file has recorded, read by whose it is, and taken in from another store."""
 
 from collections.abc import Generator, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,9 @@ from remembrancer.domain.errors import MalformedRecordError, StoreCorruptError
 from remembrancer.domain.hash_chain import GENESIS, Link, check_chain, check_next
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.reservation_event import LedgerEvent
+
+ORIGINALS_AT_ONCE = 16
+"""Made in one go, in half the time; each may have a text of 1 MiB."""
 
 # As in event_log_index.sql: SQLite uses an index only for what is spelt alike.
 _TEXT = "CAST(first.state AS TEXT)"
@@ -135,8 +138,9 @@ class SqliteArchive(Archive):
     def originals(self, part: Part) -> Iterator[Original]:
         store = str(self._database.path)
         with self._database.read() as connection:
-            for row in connection.execute(_ORIGINALS, (part.tenant, part.owner)):
-                yield from to_originals([row], store=store)
+            rows = connection.execute(_ORIGINALS, (part.tenant, part.owner))
+            while some := list(islice(rows, ORIGINALS_AT_ONCE)):
+                yield from to_originals(some, store=store)
 
     @override
     def sessions(self, part: Part) -> Iterator[ArchivedSession]:
