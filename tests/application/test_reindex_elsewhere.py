@@ -178,6 +178,55 @@ def test_an_erasure_is_pending_where_an_index_could_not_be_destroyed(
     assert far.place.store(retired).count() == 1
 
 
+def half_built(house: FarHouse) -> VectorIndex:
+    """Begin to build there, and crash at the second batch."""
+    batches = iter(range(2))
+
+    def crash(name: str, _number: int) -> None:
+        if name == "upsert_many" and next(batches) == 1:
+            raise Crashed
+
+    house.way.after = crash
+    with pytest.raises(Crashed):
+        house.memory.reindex(place="qdrant")
+    house.way.open()
+    return house.store.indexes.all()[-1]
+
+
+def test_what_was_half_built_there_goes_when_another_is_begun(
+    path: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_building, "EVENTS_AT_ONCE", 1)
+    with open_far_house(path, tmp_path, preferred="local") as house:
+        house.memory.remember_many([an_entry(), an_entry()])
+        half = half_built(house)
+
+        done = house.memory.reindex(place="local")
+
+        assert half.number not in {done.index.number, *done.retired}
+        with pytest.raises(StoreUnavailableError):
+            house.place.store(half).count()
+
+
+def test_an_erasure_is_pending_where_something_half_built_could_not_be_destroyed(
+    path: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_building, "EVENTS_AT_ONCE", 1)
+    with open_far_house(path, tmp_path, preferred="local") as house:
+        entry_id, _ = house.memory.remember_many([an_entry(), an_entry()])
+        half = half_built(house)
+        house.way.close()
+        retired = house.memory.reindex(place="local").retired
+
+        erasure = house.memory.erase(entry_id, reason="user_request")
+
+        assert half.number in retired
+        assert erasure.pending
+        house.way.open()
+        assert house.memory.finish_erasure()
+        assert half.number in house.memory.drop_retired_indexes()
+
+
 def test_vectors_come_back_though_the_index_there_is_gone_for_good(far: FarHouse) -> None:
     far.memory.remember_many([an_entry(f"invoice {number}") for number in range(3)])
     far.memory.project()

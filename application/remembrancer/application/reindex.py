@@ -186,13 +186,12 @@ class Reindex:
         return space
 
     def _begun(self, space: EmbeddingTuple, place: str | None) -> VectorIndex:
-        """Begin an index, or go on with one; what was on its way to another is forgotten."""
+        """Begin an index, or go on with one; what was built of another goes, unless it is away."""
         before = [one for one in self._indexes.all() if one.state is IndexState.BUILDING]
         with self._transactions.over_all_tenants(), self._transactions.begin():
             index = self._indexes.begin(space, place)
-            for one in before:
-                if one.number != index.number:
-                    self._outbox.forget(one)
+        numbers = {one.number for one in before} - {index.number}
+        self._dropped([one for one in self._indexes.all() if one.number in numbers])
         return index
 
     def _built(

@@ -44,7 +44,10 @@ class MemoryVectorIndexes(VectorIndexes):
             if building is not None:
                 if (building.embedding_tuple, building.place) == wanted:
                     return building
-                self._destroy(building)
+                if building.follows:
+                    self._put(replace(building, state=IndexState.RETIRED))
+                else:
+                    self._destroy(building)
             self._last_number += 1  # Also after a rollback: no number is used twice.
             return self._put(
                 VectorIndex(

@@ -33,7 +33,7 @@ _INSERT = (
     " VALUES (%s, 'building', 0, %s) RETURNING number"
 )
 _ADVANCE = "UPDATE vector_indexes SET position = %s WHERE number = %s"
-_RETIRE = "UPDATE vector_indexes SET state = 'retired' WHERE state = 'active'"
+_RETIRE = "UPDATE vector_indexes SET state = 'retired' WHERE state = %s"
 _ACTIVATE = "UPDATE vector_indexes SET state = 'active' WHERE number = %s"
 _LOCK = "SELECT pg_advisory_xact_lock(%s)"
 # The vectors of all tenants go with it, which may take longer than any one statement should.
@@ -80,7 +80,10 @@ class PostgresVectorIndexes(VectorIndexes):
             if building is not None:
                 if (building.embedding_tuple, building.place) == (embedding_tuple, where):
                     return building
-                self._destroy(connection, building)
+                if building.follows:
+                    connection.execute(_RETIRE, ("building",))
+                else:
+                    self._destroy(connection, building)
             spelt = canonical_json(embedding_tuple.model_dump(mode="json")).decode()
             row: Any = connection.execute(_INSERT, (spelt, where)).fetchone()
         return VectorIndex(
@@ -105,7 +108,7 @@ class PostgresVectorIndexes(VectorIndexes):
             found = _found(connection, index)
             if found.state is not IndexState.ACTIVE:
                 found.require_building()
-                connection.execute(_RETIRE)
+                connection.execute(_RETIRE, ("active",))
                 connection.execute(_ACTIVATE, (index.number,))
             return _found(connection, index)
 

@@ -22,6 +22,7 @@ from remembrancer.domain.errors import InvalidInputError, StoreUnavailableError
 
 _SELECT = "SELECT number, embedding_tuple, state, position, place FROM vector_index "
 _NUMBERED = "WHERE number = ?"
+_RETIRE = "UPDATE vector_index SET state = 'retired' WHERE state = ?"
 
 
 class SqliteVectorIndexes(VectorIndexes):
@@ -55,7 +56,10 @@ class SqliteVectorIndexes(VectorIndexes):
             if building is not None:
                 if (building.embedding_tuple, building.place) == (embedding_tuple, where):
                     return building
-                self._destroy(connection, building)
+                if building.follows:
+                    connection.execute(_RETIRE, ("building",))
+                else:
+                    self._destroy(connection, building)
             spelt = canonical_json(embedding_tuple.model_dump(mode="json")).decode()
             connection.execute(
                 "INSERT INTO vector_index (embedding_tuple, state, position, place)"
@@ -88,9 +92,7 @@ class SqliteVectorIndexes(VectorIndexes):
             found = _found(connection, index)
             if found.state is not IndexState.ACTIVE:
                 found.require_building()
-                connection.execute(
-                    "UPDATE vector_index SET state = 'retired' WHERE state = 'active'"
-                )
+                connection.execute(_RETIRE, ("active",))
                 connection.execute(
                     "UPDATE vector_index SET state = 'active' WHERE number = ?", (index.number,)
                 )

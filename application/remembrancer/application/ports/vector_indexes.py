@@ -82,8 +82,10 @@ class VectorIndexes(Protocol):
     def begin(self, embedding_tuple: EmbeddingTuple, place: str | None = None) -> VectorIndex:
         """Return the building index of this tuple and place, made empty if there is none.
 
-        A building index of another tuple or place is dropped.  Without a place it is the one
-        that the registry was set up with, the store itself unless told otherwise.
+        A building index of another tuple or place is dropped; one that is kept elsewhere is
+        retired, since its vectors have to go before it does (see :meth:`sweep`).  Without a
+        place it is the one that the registry was set up with, the store itself unless told
+        otherwise.
 
         Raises:
             InvalidInputError: this store can't hold vectors of so many dimensions.

@@ -12,6 +12,7 @@ Enrol an adapter by subclassing :class:`VectorIndexesContract`::
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -99,6 +100,10 @@ class VectorIndexesContract(ABC):
 
         new = begun(indexes, OTHER_SPACE)
 
+        indexes.sweep([one for one in indexes.all() if one != new])
+        for one in indexes.all():
+            if one != new:  # Kept elsewhere.
+                indexes.drop(one)
         assert indexes.all() == [new]
         assert new.number != old.number
         assert indexes.store(new).count() == 0
@@ -163,15 +168,20 @@ class VectorIndexesContract(ABC):
         assert indexes.all() == [here, there]
         assert indexes.begin(SPACE, ELSEWHERE) == there
 
-    def test_beginning_in_another_place_drops_what_was_being_built(
-        self, indexes: VectorIndexes
+    @pytest.mark.parametrize(
+        ("space", "place"), [(SPACE, LOCAL), (SPACE, "further"), (OTHER_SPACE, ELSEWHERE)]
+    )
+    def test_beginning_another_retires_what_was_being_built_elsewhere(
+        self, indexes: VectorIndexes, space: EmbeddingTuple, place: str
     ) -> None:
+        """Its vectors are there, and what isn't in the registry any more no erasure reaches."""
         there = indexes.begin(SPACE, ELSEWHERE)
 
-        here = indexes.begin(SPACE, LOCAL)
+        new = indexes.begin(space, place)
 
-        assert indexes.all() == [here]
-        assert here.number != there.number
+        assert indexes.all() == [replace(there, state=IndexState.RETIRED), new]
+        assert (new.state, new.place) == (IndexState.BUILDING, place)
+        assert new.number != there.number
 
     def test_an_active_index_elsewhere_goes_on_following(self, indexes: VectorIndexes) -> None:
         there = indexes.activate(indexes.advance(indexes.begin(SPACE, ELSEWHERE), 3))
