@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import apsw
 import pytest
 from tests.adapters.database_notes import note, notes, opened
 
@@ -189,6 +191,29 @@ def test_nobody_borrows_from_a_closed_database(path: Path) -> None:
 
     with pytest.raises(StoreClosedError):
         database.spare()
+
+
+def test_what_was_lent_as_the_database_was_closed_ends_with_its_use(path: Path) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    with Database.open(path) as database, ThreadPoolExecutor(1) as pool:
+        spare = database.spare()
+
+        def borrow() -> None:
+            with database.lend(spare), database.write() as connection:
+                inside.set()
+                assert go_on.wait(10)
+                connection.execute("INSERT INTO tracking VALUES ('kept', 1)")
+
+        borrowed = pool.submit(borrow)
+        assert inside.wait(10)
+        database.close()
+        go_on.set()
+        borrowed.result(10)
+
+        with pytest.raises(apsw.ConnectionClosedError):
+            spare.connection.pragma("user_version")
+    assert list(path.parent.iterdir()) == [path]
+    assert opened(path) == ["kept"]
 
 
 def test_a_fork_waits_for_another_threads_transaction(database: Database) -> None:

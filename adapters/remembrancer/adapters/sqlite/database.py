@@ -198,6 +198,8 @@ class Database:
             yield
         finally:
             local.thread = own
+            if self._closed and local is self._local:  # Its holder may live on.
+                spare.connection.close()
 
     def scrub(self) -> bool:
         """Clear what erased rows left in the log and in the file; see :mod:`.scrubbing`.
