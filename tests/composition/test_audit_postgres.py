@@ -333,11 +333,18 @@ def test_a_role_without_texts_audits_the_rest(shell: Shell, copy: FreshDatabase)
     assert done["counts"]["receipts"] == 3
 
 
-@pytest.mark.parametrize("where", ["port=1", "dbname=there_is_none"])
-def test_a_server_that_cant_be_had_is_a_finding(
-    where: str, shell: Shell, copy: FreshDatabase
+def test_a_server_that_is_away_is_an_error_and_no_finding_about_the_log(
+    shell: Shell, copy: FreshDatabase
 ) -> None:
-    (shell.folder / "auditor.dsn").write_text(f"{copy.auditor} {where}")
+    (shell.folder / "auditor.dsn").write_text(f"{copy.auditor} port=1")
+
+    done = shell("audit", "--json")
+
+    assert (done.status, done.data["error"]["type"]) == (1, "StoreUnavailableError")
+
+
+def test_a_database_that_is_gone_is_a_finding(shell: Shell, copy: FreshDatabase) -> None:
+    (shell.folder / "auditor.dsn").write_text(f"{copy.auditor} dbname=there_is_none")
 
     done = shell("audit", "--json")
 

@@ -22,7 +22,12 @@ from remembrancer.composition.cli.audited import (
 from remembrancer.composition.cli.options import AsJson, Config, Db
 from remembrancer.composition.cli.output import Output
 from remembrancer.domain.counted import counted
-from remembrancer.domain.errors import InvalidInputError, StoreError, StoreUnavailableError
+from remembrancer.domain.errors import (
+    InvalidInputError,
+    StoreError,
+    StoreForbiddenError,
+    StoreUnavailableError,
+)
 
 if TYPE_CHECKING:
     from remembrancer.application.audit.finding import AuditReport, AuditScope
@@ -92,7 +97,8 @@ def _audited(
         with opened_source(store) as source:
             return _run(source, scope, out, page)
     except StoreError as error:
-        if isinstance(error, StoreUnavailableError) and store.backend == "postgres":
+        away = isinstance(error, StoreUnavailableError) and store.backend == "postgres"
+        if away and not isinstance(error, StoreForbiddenError):  # It is there, and hides rows.
             raise
         report = unopened(store.place, error)
     if page is not None:
