@@ -54,5 +54,5 @@ def test_widths_may_come_as_text(width: int) -> None:
 
 
 def test_settings_do_not_change() -> None:
-    with pytest.raises(Exception, match="frozen"):
+    with pytest.raises(InvalidInputError, match="can't be changed"):
         Settings().store = StoreSettings()

@@ -109,6 +109,12 @@ class Parsed(BaseModel):
                 return
             raise refusal
 
+        def __setattr__(self, name: str, value: object, /) -> None:
+            # Pydantic's own error would show the value.
+            raise InvalidInputError(
+                field=type(self).__name__, problem="can't be changed; make another one"
+            )
+
     @classmethod
     def parse(cls, values: object) -> Self:
         """Make one from plain data, such as decoded JSON.
