@@ -13,7 +13,9 @@ from tests.application.agreement import assert_agreement
 from tests.application.far_house import open_far_house
 from tests.application.house import House, an_entry, open_house, postgres_place
 
-from remembrancer.application.ports import IndexState
+from remembrancer.application.index_check import IndexCheck
+from remembrancer.application.ports import IndexState, VectorIndex
+from remembrancer.application.reindex import LOOKS_MAX
 from remembrancer.composition.settings import StoreSettings
 from remembrancer.composition.store import Store
 from remembrancer.domain import EntryId
@@ -120,6 +122,26 @@ def test_nor_where_the_index_is_kept_elsewhere(tmp_path: Path, deed: str) -> Non
         house.way.open()
         assert reindexed.index.state is IndexState.ACTIVE
         assert looked
+
+
+def test_an_index_that_others_switched_to_meanwhile_is_not_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter(range(LOOKS_MAX))
+
+    def another_switches(_check: IndexCheck, index: VectorIndex) -> str:
+        if next(looks) == LOOKS_MAX - 1:
+            house.store.indexes.activate(index)
+        return "it keeps changing"
+
+    with open_house(tmp_path / "memory.db") as house:
+        house.memory.remember(an_entry())
+        monkeypatch.setattr(IndexCheck, "problem", another_switches)
+
+        reindexed = house.memory.reindex()
+
+        assert reindexed.index.state is IndexState.ACTIVE
+        assert_agreement(house.store, common_word="invoice")
 
 
 def test_a_memory_is_reindexed_while_four_threads_write(tmp_path: Path) -> None:

@@ -237,6 +237,9 @@ class Reindex:
             if problem is None:
                 return index
             index = self._building.caught_up(index, allow_gaps=allow_gaps)
+        now = self._building.as_it_is(index)
+        if now.state is IndexState.ACTIVE:  # Others have looked at it as well, and switched.
+            return now
         self._dropped([index])
         raise IndexUnfitError(number=index.number, problem=problem or "it keeps changing")
 
