@@ -135,6 +135,11 @@ class FarPlace(VectorPlace):
         self._way.go("make", lambda: self._place.make(index))
 
     @override
+    def holds(self, index: VectorIndex) -> bool:
+        there: bool = self._way.go("holds", lambda: self._place.holds(index))
+        return there
+
+    @override
     def store(self, index: VectorIndex) -> VectorStore:
         return FarStore(self._place.store(index), self._way)
 

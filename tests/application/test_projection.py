@@ -172,6 +172,33 @@ def test_an_erasure_is_pending_while_the_index_is_away(far: FarHouse) -> None:
     assert far.there().count() == 0
 
 
+def test_an_erasure_reaches_what_was_carried_and_not_recorded(
+    far: FarHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, stays = far.memory.remember_many([an_entry("invoice one"), an_entry("invoice two")])
+    with monkeypatch.context() as broken:
+        broken.setattr(type(far.store.indexes), "advance", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            far.memory.project()
+    index = far.store.indexes.active()
+
+    erasure = far.memory.erase(gone, reason="user_request")
+
+    assert index is not None
+    assert index.position == 0
+    assert not erasure.pending
+    assert far.there().present([gone, stays]) == {stays}
+
+
+def test_an_erasure_is_pending_where_nobody_can_say_what_was_carried(far: FarHouse) -> None:
+    entry_id = far.memory.remember(an_entry())
+    far.way.close()
+
+    assert far.memory.erase(entry_id, reason="user_request").pending
+    far.way.open()
+    assert far.memory.finish_erasure()
+
+
 def test_erasures_go_first(far: FarHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projection, "EVENTS_AT_ONCE", 5)
     first = far.memory.remember(an_entry())
@@ -365,3 +392,7 @@ def test_the_claim_of_one_that_was_killed_ends_by_itself(tmp_path: Path) -> None
         house.clock.advance(timedelta(seconds=projection.LEASE_S))
 
         assert house.memory.project().behind == 0
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -70,6 +70,11 @@ class PlacedIndexes(VectorIndexes):
             place.make(index)
 
     @override
+    def holds(self, index: VectorIndex) -> bool:
+        place = self._places.get(index.place)
+        return super().holds(index) if place is None else place.holds(index)
+
+    @override
     def sweep(self, dropping: Collection[VectorIndex] = ()) -> None:
         for one in dropping:
             if one.place not in self._places:

@@ -174,8 +174,10 @@ class Projection:
     def _carry_erasures(self, index: VectorIndex) -> None:
         while waiting := self._outbox.erasures(index, limit=ERASURES_AT_ONCE):
             gone = {one.entry_id: one.versions for one in waiting}
-            if index.position > 0:  # Else nothing has been carried there yet.
+            if index.position > 0:
                 self._prepare(index)
+            # At 0 there may be what was carried and not recorded.
+            if index.position > 0 or self._indexes.holds(index):
                 self._points.erase(index, gone)
             with self._transactions.begin():
                 for one in sorted(waiting, key=lambda one: (one.tenant, one.owner)):

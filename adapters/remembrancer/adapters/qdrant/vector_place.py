@@ -57,6 +57,13 @@ class QdrantVectorPlace(VectorPlace):
             self._check(asking, name, index.embedding_tuple)
 
     @override
+    def holds(self, index: VectorIndex) -> bool:
+        # As short as a query: an erasure asks while its caller waits.
+        with self._link.asking(self._link.options.timeout_s) as asking:
+            there: bool = asking.client.collection_exists(self._name(index))
+            return there
+
+    @override
     def store(self, index: VectorIndex) -> QdrantVectorStore:
         key = (index.number, index.embedding_tuple)
         store = self._stores.get(key)

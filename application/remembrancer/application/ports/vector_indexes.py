@@ -140,6 +140,17 @@ class VectorIndexes(Protocol):
         """
         require_kept_here(index)
 
+    def holds(self, index: VectorIndex) -> bool:
+        """Say whether an index that is kept elsewhere has room there; called outside transactions.
+
+        One at position 0 may: whoever carried to it may have ended before that was recorded.
+
+        Raises:
+            StoreUnavailableError: that place is away.
+        """
+        require_kept_here(index)
+        return True
+
     def sweep(self, dropping: Collection[VectorIndex] = ()) -> None:
         """Destroy what dropped indexes left elsewhere; called outside transactions.
 

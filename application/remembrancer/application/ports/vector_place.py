@@ -28,6 +28,10 @@ class VectorPlace(Protocol):
         """
         ...
 
+    def holds(self, index: VectorIndex) -> bool:
+        """Say whether room was made for an index, and not destroyed since."""
+        ...
+
     def store(self, index: VectorIndex) -> VectorStore:
         """Return the vectors of an index.  The same object for the same index."""
         ...

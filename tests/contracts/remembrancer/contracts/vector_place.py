@@ -48,6 +48,19 @@ class VectorPlaceContract(ABC):
 
         assert place.store(INDEX).count() == 0
 
+    def test_it_holds_what_room_was_made_for(self, place: VectorPlace) -> None:
+        before = place.holds(INDEX)
+        place.make(INDEX)
+
+        assert (before, place.holds(INDEX), place.holds(SECOND_INDEX)) == (False, True, False)
+
+    def test_it_holds_nothing_of_what_was_swept(self, place: VectorPlace) -> None:
+        place.make(INDEX)
+
+        place.sweep(set())
+
+        assert not place.holds(INDEX)
+
     def test_nothing_is_found_where_no_room_was_made(self, place: VectorPlace) -> None:
         store = place.store(INDEX)
 
