@@ -172,6 +172,47 @@ def test_an_interrupt_while_it_loads_is_quiet(shell: Shell, module: str) -> None
     assert not list(shell.folder.iterdir())
 
 
+_CALLED_BY_A_HOST = """
+import signal, sys, threading
+from remembrancer.composition.cli import main
+def call(*arguments):
+    try:
+        main(*arguments)
+    except SystemExit as done:
+        print(done.code)
+def mine(*_):
+    raise SystemExit("never called")
+sys.argv = ["remembrancer", "--version"]
+call(["--version"])
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+signal.signal(signal.SIGINT, mine)
+call()
+assert signal.getsignal(signal.SIGINT) is mine
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for arguments in ((), (["--version"],)):
+    thread = threading.Thread(target=call, args=arguments)
+    thread.start()
+    thread.join()
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+
+
+def test_a_host_that_calls_the_command_line_keeps_its_own_ways_with_interrupts(
+    shell: Shell,
+) -> None:
+    """With arguments, a handler of its own, or in any of its threads."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CALLED_BY_A_HOST],
+        cwd=shell.folder,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [line for line in done.stdout.split() if line == b"0"] == [b"0"] * 4
+
+
 def test_an_interrupt_that_the_parent_ignores_stays_ignored(shell: Shell) -> None:
     """As ``nohup`` and a shell's ``&`` ask for."""
     script = _INTERRUPTED_AT.format(module="typer")

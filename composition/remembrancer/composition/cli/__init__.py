@@ -20,22 +20,34 @@ def main(arguments: list[str] | None = None) -> None:
     While its modules load, and once the command is done, there is nothing to undo: an interrupt
     then ends the process at once.  As an exception it would come out of any module's import, with
     a traceback, or be taken there for a package that is broken.
+
+    Not where a host of ours calls it, with ``arguments``, from another thread or with a handler
+    of its own: its process goes on afterwards, and must not end at an interrupt.
     """
-    _on_interrupt(_end)
+    own = arguments is None
+    if own:
+        _on_interrupt(_end)
     from remembrancer.composition.cli.app import main as command_line  # noqa: PLC0415  # see above
 
     try:
-        _on_interrupt(signal.default_int_handler)
+        if own:
+            _on_interrupt(signal.default_int_handler)
         status = command_line(arguments)
-        _on_interrupt(_end)
+        if own:
+            _on_interrupt(_end)
     except KeyboardInterrupt:  # Between two lines that see to one.
         status = INTERRUPTED
     sys.exit(status)
 
 
 def _on_interrupt(do: Callable[[int, FrameType | None], object]) -> None:
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # As a parent may have wished.
+    # A parent may have wished to ignore it, a host to handle it by itself.
+    if signal.getsignal(signal.SIGINT) not in {signal.default_int_handler, _end}:
+        return
+    try:  # noqa: SIM105 - contextlib isn't loaded yet
         signal.signal(signal.SIGINT, do)
+    except ValueError:
+        pass  # In another thread than the main one, which no interrupt reaches.
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
