@@ -194,3 +194,12 @@ def test_what_is_quoted_as_it_stands_needs_no_escape() -> None:
 
     assert len(plain) == 91  # Printable ASCII without quotes, angle brackets and the backslash.
     assert all(fences._ENCODER.encode(fences.escaped(one)) == f'"{one}"' for one in plain)
+
+
+def test_a_quotation_shows_nothing_private_in_its_repr() -> None:
+    quotation = _quotation("a secret", source="secret.md#secret")
+
+    shown = repr(quotation)
+
+    assert "secret" not in shown
+    assert quotation.entry_id in shown

@@ -52,13 +52,13 @@ class Quotation(NamedTuple):
     kind: str
     sensitivity: str
     source: str
+    """Private, as is the text: not shown by ``repr``.  It is a value of the metadata."""
     text: str
-    """Private: not shown by ``repr``."""
     gone: str | None = None
     """Why the text can't be shown, where it can't."""
 
     def __repr__(self) -> str:
-        return f"Quotation({self[:_TEXT]!r}, gone={self.gone!r})"
+        return f"Quotation({self[:_SOURCE]!r}, gone={self.gone!r})"
 
     def block(self, label: str) -> str:
         """Return the passage as it stands in a pack: between two fence lines, or what is left."""
@@ -69,7 +69,7 @@ class Quotation(NamedTuple):
         return passage(text, entry_id, version, labels=labels, label=label)
 
 
-_TEXT = Quotation._fields.index("text")
+_SOURCE = Quotation._fields.index("source")
 
 
 def blocks(quotations: Sequence[Quotation], label: str) -> list[str]:
