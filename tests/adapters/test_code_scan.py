@@ -48,7 +48,7 @@ def test_the_helper_is_kept_off_the_core_that_asks(monkeypatch: pytest.MonkeyPat
         scan.dots(query, rows)
 
     assert scan._helper_thread is not None
-    mine, its = os.sched_getaffinity(0), os.sched_getaffinity(scan._helper_thread)
+    mine, its = os.sched_getaffinity(0), os.sched_getaffinity(scan._helper_thread[1])
     assert its < mine
 
 
@@ -72,6 +72,28 @@ def test_a_scan_is_shared_where_there_is_no_core_to_choose(
         dots = scan.dots(query, rows)
 
         assert dots.tolist() == (rows.astype(np.int64) @ query[0].astype(np.int64)).tolist()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells cores")
+def test_a_forked_child_leaves_its_parents_helper_where_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(code_scan, "PIECE_BYTES", 64 * 100)
+    query, rows = codes(1, 64), codes(12_345, 64)
+    scan = CodeScan()
+    scan.dots(query, rows)
+
+    if (child := os.fork()) == 0:
+        status = 2
+        try:
+            chosen: list[int] = []
+            code_scan._keep_off_this_core = chosen.append  # type: ignore[assignment]  # a child's
+            expected = (rows.astype(np.int64) @ query[0].astype(np.int64)).tolist()
+            status = int(scan.dots(query, rows).tolist() != expected or bool(chosen))
+        finally:
+            os._exit(status)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_an_error_in_a_shared_scan_surfaces(monkeypatch: pytest.MonkeyPatch) -> None:

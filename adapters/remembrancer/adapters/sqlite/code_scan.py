@@ -66,8 +66,8 @@ class CodeScan:
             if (os.cpu_count() or 1) > 1
             else None
         )
-        self._helper_thread: int | None = None
-        """Its number in the system, once it runs."""
+        self._helper_thread: tuple[int, int] | None = None
+        """Its process and its number in the system, once it runs."""
 
     def dots(self, query: Codes, rows: Codes) -> Singles:
         """Return the dot product of ``query`` (1, D) with each of ``rows`` (n, D).
@@ -97,8 +97,9 @@ class CodeScan:
                 end = start + step
                 self._kernel(query, rows[start:end], out[:, start:end])
 
-        if self._helper_thread is not None:
-            _keep_off_this_core(self._helper_thread)
+        process, thread = self._helper_thread or (None, 0)
+        if process == os.getpid():  # A forked child has none; that number is its parent's.
+            _keep_off_this_core(thread)
         try:
             helped = helper.submit(work)
         except RuntimeError:  # The interpreter is shutting down.
@@ -109,7 +110,7 @@ class CodeScan:
             helped.result()
 
     def _helper_began(self) -> None:
-        self._helper_thread = threading.get_native_id()
+        self._helper_thread = os.getpid(), threading.get_native_id()
 
 
 def _keep_off_this_core(thread: int) -> None:
