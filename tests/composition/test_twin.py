@@ -39,6 +39,11 @@ def test_a_twin_passes_arguments_and_result_on() -> None:
     assert slow.awork.__doc__ == slow.work.__doc__
 
 
+def test_a_twin_is_called_by_its_own_name() -> None:
+    """So that ``help()`` shows it as what a host calls."""
+    assert (Slow.awork.__name__, Slow.awork.__qualname__) == ("awork", "Slow.awork")
+
+
 def test_a_twin_raises_what_its_method_raises() -> None:
     with pytest.raises(StoreClosedError):
         asyncio.run(Slow().afail())

@@ -22,6 +22,10 @@ def async_twin(
     async def twin(self: _Self, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         return await _to_its_end(partial(method, self, *args, **kwargs))
 
+    # `help()`, and the warning of a forgotten `await`, call it as the host does.
+    twin.__name__ = f"a{twin.__name__}"
+    owner, dot, _ = twin.__qualname__.rpartition(".")
+    twin.__qualname__ = f"{owner}{dot}{twin.__name__}"
     return cast("Callable[Concatenate[_Self, _Params], Coroutine[Any, Any, _Result]]", twin)
 
 
