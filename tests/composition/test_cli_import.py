@@ -221,9 +221,19 @@ def test_labels_can_be_chosen(filled: Shell) -> None:
 
 
 def test_a_wrong_label_is_refused_before_anything_is_read(filled: Shell) -> None:
-    done = filled("import", "docs", "--scope", "a//b", "--json")
+    done = filled("import", "docs", "--scope", "a//b")
 
     assert done.status == 2
+    assert "run it again" not in done.err
+    assert filled.json("status")["entries"] == 0
+
+
+def test_an_empty_path_is_refused_and_not_taken_for_the_folder_one_is_in(filled: Shell) -> None:
+    """As of a variable that a script forgot to set: it would import whatever lies there."""
+    done = filled("import", "docs", "")
+
+    assert done.status == 2
+    assert "must not be empty; . is the folder that one is in" in done.err
     assert filled.json("status")["entries"] == 0
 
 

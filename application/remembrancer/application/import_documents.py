@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Protocol
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from remembrancer.application.entry_index import HEADING
 from remembrancer.application.ports import (
@@ -77,10 +77,20 @@ class CorrectEntry(Protocol):
         ...
 
 
+def _named(root: object) -> object:
+    # `Path` takes it for the current folder; who gives it has forgotten to set something.
+    if root == "":
+        raise ValueError("must not be empty; . is the folder that one is in")
+    return root
+
+
 class ImportRequest(Parsed):
     """What to import, and as whose."""
 
-    roots: Annotated[tuple[Annotated[Path, Field(strict=False)], ...], Field(strict=False)]
+    roots: Annotated[
+        tuple[Annotated[Path, Field(strict=False), BeforeValidator(_named)], ...],
+        Field(strict=False),
+    ]
     """Files, and folders with all below them."""
     tenant: Name
     owner: Name

@@ -27,14 +27,18 @@ from remembrancer.composition.cli.options import (
 )
 from remembrancer.composition.cli.output import Output, file_of
 from remembrancer.domain.counted import counted
-from remembrancer.domain.errors import RemembrancerError, UnreadableDocumentError
+from remembrancer.domain.errors import (
+    InvalidInputError,
+    RemembrancerError,
+    UnreadableDocumentError,
+)
 
 _READ = ".md, .markdown, .mdown, .mkd, .txt and .text"
 
 
 def import_(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH", help="Markdown and text files, or folders.")
+        list[str], typer.Argument(metavar="PATH", help="Markdown and text files, or folders.")
     ],
     kind: Annotated[str, typer.Option("--kind", help="Kind of the entries.")] = KIND,
     tenant: Tenant = None,
@@ -56,7 +60,8 @@ def import_(
         who = session.identity
         with session.out.progress("importing") as bar, _going_on(session.out, bar) as progress:
             report = session.memory.import_documents(
-                paths,
+                # An empty one stays so: as a Path it would be this folder, and isn't refused.
+                [Path(one) if one else one for one in paths],
                 tenant=given(tenant, who.tenant),
                 owner=given(owner, who.owner),
                 scope=given(scope, who.scope),
@@ -94,7 +99,9 @@ def _going_on(out: Output, bar: Progress) -> Generator[Progress]:
     except UnreadableDocumentError:
         raise  # Nothing was begun.
     except RemembrancerError as error:
-        error.add_note(hint())
+        # Paths and labels are looked at before anything is read.
+        if came[0] or not isinstance(error, InvalidInputError):
+            error.add_note(hint())
         raise
     except KeyboardInterrupt:
         out.note(hint())
