@@ -109,6 +109,14 @@ def test_a_correction_counts_versions(shell: Shell) -> None:
     assert (found["text"], found["subjects"]) == ("other words", ["ana"])
 
 
+def test_a_correction_of_nothing_is_wrong_use(shell: Shell) -> None:
+    entry_id = shell.json("remember", "some words")["entry_id"]
+
+    done = shell("correct", entry_id, "--reason", "outdated")
+
+    assert (done.status, "nothing to change was given" in done.err) == (2, True)
+
+
 def test_labels_can_be_corrected_alone(shell: Shell) -> None:
     entry_id = _remembered(shell, "some words", "--subject", "ana", "--meta", "a=b")
 

@@ -207,7 +207,8 @@ def test_a_file_elsewhere_is_told_with_its_whole_path(
     there = filled("recall", "package", "--db", str(filled.folder / "memory.db"))
 
     assert " · a.md" in here.out
-    assert f"{filled.folder}/docs/a.md"[1:] in there.out
+    told = "".join(there.out.split())  # A long path goes on in the next line.
+    assert f"{filled.folder}/docs/a.md"[1:] in told
 
 
 def test_labels_can_be_chosen(filled: Shell) -> None:
@@ -254,6 +255,19 @@ def test_an_import_that_breaks_off_says_how_far_it_came(
     assert done.status == status
     assert "1 of 2 files are in; run it again to go on" in done.err
     assert "nothing was" not in done.err
+
+
+def test_an_interrupt_is_told_to_programs_too(
+    filled: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Remembrancer, "import_documents", interrupted)
+
+    done = filled("import", "docs", "--json")
+
+    assert (done.status, done.data["error"]["type"]) == (130, "Interrupted")
 
 
 def test_an_import_that_breaks_off_tells_programs_too(

@@ -24,6 +24,7 @@ from remembrancer.application.ports import (
     VectorIndexes,
     VectorStore,
 )
+from remembrancer.domain.counted import counted
 from remembrancer.domain.identity import EntryId
 from remembrancer.domain.vector import Vector, cosine, norm
 
@@ -66,7 +67,7 @@ class IndexCheck:
             count = store.count()
             new, erased = self._since(index)
             if abs(present - count) > (erased if index.follows else 0):
-                return f"it has {count} vectors, where {present} are of kept versions"
+                return f"it has {counted(count, 'vector')}, where {present} are of kept versions"
             samples = [one for one in samples if one.entry_id not in new]
             absent = [one for one in absent if one.entry_id not in new]
             return (

@@ -41,6 +41,7 @@
         ├── StoreUnavailableError
         │   ├── OutcomeUnknownError   the commit was not confirmed; it may stand
         │   ├── StoreForbiddenError   the system's permissions are against it
+        │   ├── IndexElsewhereError   its vectors are kept where nothing is set up
         │   └── StoreMovedError       the file isn't where it was opened any more
         ├── StoreFullError
         ├── StoreReadOnlyError
@@ -328,6 +329,18 @@ class StoreForbiddenError(StoreUnavailableError):
         super().__init__(store=store, problem=problem)
         self.args = (f"{store} {problem}; see to {see_to}",)
         self.see_to = see_to
+
+
+class IndexElsewhereError(StoreUnavailableError):
+    """An index is kept in a place that isn't set up here: waiting doesn't help."""
+
+    retry: ClassVar[Retry] = Retry.NEVER
+
+    def __init__(self, *, number: int, place: str) -> None:
+        problem, what_to_do = f"is kept by {place}, which isn't set up here", "set it up as it was"
+        super().__init__(store=f"vector index {number}", problem=problem)
+        self.args = (f'{self.store} {problem}; {what_to_do} (vector_store.backend = "{place}")',)
+        self.number, self.place = number, place
 
 
 class StoreMovedError(StoreUnavailableError):

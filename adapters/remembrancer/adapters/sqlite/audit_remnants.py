@@ -9,6 +9,7 @@ from typing import Final
 import apsw
 
 from remembrancer.application.ports.audit_source import StoreFault
+from remembrancer.domain.counted import counted
 
 _REMNANTS: Final = (
     (
@@ -63,5 +64,5 @@ def remnants(connection: apsw.Connection) -> Iterator[StoreFault]:
             count: int = connection.execute(statement).get
             if count:
                 yield StoreFault(
-                    expected=f"nothing of what was erased in {table}", found=f"{count} rows"
+                    expected=f"nothing of what was erased in {table}", found=counted(count, "row")
                 )

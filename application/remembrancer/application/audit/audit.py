@@ -161,7 +161,7 @@ class Audit:
             run.counts |= {"events": walk.events, "streams": walk.streams}
             run.asked = None if run.findings.scope.is_whole else walk.asked
             if walk.events != extent.events:
-                _whole(run, f"{extent.events} events in streams", f"{walk.events}")
+                _whole(run, f"{counted(extent.events, 'event')} in streams", f"{walk.events}")
             _note_packs(run, packs.counts if packs is not None else PackCounts())
             self._compare(run, facts, walk)
             self._check_strays(run, snapshots)

@@ -7,6 +7,7 @@ from remembrancer.application.audit.finding import Invariant, Place
 from remembrancer.application.audit.natural_key import stream_key
 from remembrancer.application.audit.permitted import bounds_of, check_ranks
 from remembrancer.application.audit.reading import State, is_digest
+from remembrancer.domain.counted import counted
 from remembrancer.domain.l3_selection import LEFT_OUT_MAX, L3Selection
 from remembrancer.domain.recall import LeftOutReason, RecallKind, RecallMode
 
@@ -102,7 +103,11 @@ class SelectionRules:
         facts.versions.want_all(wanted, bounds_of(state, facts.labels, place), place.position)
         check_ranks(state, place)
         if len(set(ids)) != len(ids) or not len(ids) <= state.k:
-            place.report(SELECTED, f"at most {state.k} entries, each once", f"{len(ids)} entries")
+            place.report(
+                SELECTED,
+                f"at most {counted(state.k, 'entry', 'entries')}, each once",
+                counted(len(ids), "entry", "entries"),
+            )
         if state.kind not in _KINDS or state.mode not in _MODES:
             place.report(SELECTED, "a known kind and mode", "another")
         self._check_left_out(state)

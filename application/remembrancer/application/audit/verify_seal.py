@@ -23,6 +23,7 @@ from remembrancer.application.audit.seal import (
 )
 from remembrancer.application.ports.audit_source import AuditSource
 from remembrancer.application.ports.signer import SignatureCheck
+from remembrancer.domain.counted import counted
 from remembrancer.domain.errors import StoreError
 
 GENUINE = Invariant(
@@ -71,7 +72,13 @@ class VerifySeal:
             else:
                 sealed = seal.statement.events
                 if events < sealed:
-                    _add(findings, None, None, f"{sealed} events or more", f"{events} events")
+                    _add(
+                        findings,
+                        None,
+                        None,
+                        f"{counted(sealed, 'event')} or more",
+                        counted(events, "event"),
+                    )
             if self._source.changed_meanwhile():
                 _add(findings, None, None, "one state", "somebody wrote meanwhile; verify again")
         statement = seal.statement
@@ -183,7 +190,7 @@ class _Comparison:
             self._findings,
             wanted.stream,
             ends_at + 1,
-            f"{wanted.version} events, as sealed",
+            f"{counted(wanted.version, 'event')}, as sealed",
             f"the stream ends at version {ends_at}" if ends_at else "no such stream",
         )
         self._wanted = next(self._sealed, None)

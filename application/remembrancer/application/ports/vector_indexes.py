@@ -7,7 +7,7 @@ from typing import Protocol
 
 from remembrancer.application.ports.vector_store import VectorStore
 from remembrancer.domain.embedding_tuple import EmbeddingTuple
-from remembrancer.domain.errors import InvalidInputError, StoreUnavailableError
+from remembrancer.domain.errors import IndexElsewhereError, InvalidInputError
 
 LOCAL = "local"
 """The place of an index whose vectors the store keeps itself, in step with the entries."""
@@ -170,10 +170,7 @@ def require_kept_here(index: VectorIndex) -> None:
     """Refuse an index whose vectors the store doesn't keep.
 
     Raises:
-        StoreUnavailableError: they are kept elsewhere.
+        IndexElsewhereError: they are kept elsewhere.
     """
     if index.follows:
-        raise StoreUnavailableError(
-            store=f"vector index {index.number}",
-            problem=f"{index.place} keeps its vectors and isn't set up here",
-        )
+        raise IndexElsewhereError(number=index.number, place=index.place)

@@ -127,7 +127,7 @@ def run(arguments: list[str]) -> int:
         out.failed(error)
         return FINDING
     if status == INTERRUPTED:
-        out.note("interrupted: what was committed before stays, the rest was undone")
+        out.interrupted()
     return status if isinstance(status, int) else OK
 
 

@@ -21,6 +21,7 @@ from remembrancer.composition.cli.options import (
 )
 from remembrancer.domain.counted import counted
 from remembrancer.domain.entry import NewEntry
+from remembrancer.domain.errors import InvalidInputError
 from remembrancer.domain.identity import parse_entry_id
 
 Subjects = Annotated[
@@ -95,9 +96,15 @@ def correct(
     as_json: AsJson = False,
 ) -> None:
     """Put a new version in the place of an entry's current one."""
+    corrected = parse_entry_id(entry_id)
+    if all(one is None for one in (text, kind, subject, meta, scope, sensitivity)):
+        raise InvalidInputError(
+            field="--text",
+            problem="nothing to change was given; give it, or another of the entry's labels",
+        )
     with opened(db, config, as_json=as_json) as session:
         version = session.memory.correct(
-            parse_entry_id(entry_id),
+            corrected,
             reason=reason,
             tenant=session.whose(tenant),
             text=None if text is None else text_of(text),

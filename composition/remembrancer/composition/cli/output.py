@@ -145,6 +145,15 @@ class Output:
             told = escape(f"{name}{error.strerror or error}")
             self._err.print(f"[bold red]error:[/] {told}", emoji=False, soft_wrap=True)
 
+    def interrupted(self) -> None:
+        """Tell what an interrupt has left."""
+        told = "interrupted: what was committed before stays, the rest was undone"
+        if self.as_json:
+            report = {"type": "Interrupted", "message": told, "retry": "later", "fields": {}}
+            self.data({"error": report})
+        else:
+            self.note(told)
+
     def note(self, text: str) -> None:
         """Tell a person something beside the result."""
         if not self.as_json:

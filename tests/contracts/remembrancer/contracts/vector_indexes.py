@@ -32,6 +32,7 @@ from remembrancer.domain.embedding_tuple import EmbeddingTuple
 from remembrancer.domain.errors import (
     ImpossibleVectorError,
     InvalidInputError,
+    Retry,
     StoreUnavailableError,
 )
 
@@ -208,8 +209,9 @@ class VectorIndexesContract(ABC):
     def test_has_no_vectors_of_what_nobody_here_keeps(self, indexes: VectorIndexes) -> None:
         there = indexes.begin(SPACE, "nowhere")
 
-        with pytest.raises(StoreUnavailableError):
+        with pytest.raises(StoreUnavailableError, match="set it up as it was") as refused:
             indexes.store(there).count()
+        assert refused.value.retry is Retry.NEVER
 
     def test_the_active_tuple_can_be_built_anew_beside_it(self, indexes: VectorIndexes) -> None:
         active = indexes.activate(begun(indexes, SPACE))
