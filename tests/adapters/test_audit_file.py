@@ -4,13 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 import pytest
 from tests.adapters.database_notes import note
+from tests.adapters.somebody_else import as_somebody_else
 
 from remembrancer.adapters.sqlite.audit_file import AuditFile, open_for_audit
 from remembrancer.adapters.sqlite.audit_source import SqliteAuditSource
@@ -234,21 +235,6 @@ def test_a_truncated_file_is_corrupt(path: Path) -> None:
 
     with pytest.raises(StoreCorruptError), SqliteAuditSource.open(path) as source:
         list(source.faults())
-
-
-def as_somebody_else(act: Callable[[], None]) -> int:
-    """Run ``act`` in a child without the rights that root has; return its exit code."""
-    pid = os.fork()
-    if not pid:
-        with suppress(BaseException):
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setresgid(65534, 65534, 65534)
-                os.setresuid(65534, 65534, 65534)
-            act()
-            os._exit(0)
-        os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """A SQLite file where nothing may be written, or not even be read."""
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.adapters.database_notes import note, notes, opened
+from tests.adapters.somebody_else import as_somebody_else
 
 from remembrancer.adapters.sqlite.connection import wal_path
 from remembrancer.adapters.sqlite.database import Database
@@ -21,21 +21,6 @@ from remembrancer.domain.errors import (
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
-
-
-def as_somebody_else(act: Callable[[], None]) -> int:
-    """Run ``act`` in a child without the rights that root has; return its exit code."""
-    pid = os.fork()
-    if not pid:
-        with suppress(BaseException):
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setresgid(65534, 65534, 65534)
-                os.setresuid(65534, 65534, 65534)
-            act()
-            os._exit(0)
-        os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 @pytest.fixture
