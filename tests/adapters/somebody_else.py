@@ -1,4 +1,4 @@
-"""Acting as a user who isn't root, for tests of what may not be written: root may write anything."""
+"""Acting as a user who is not root: root may write anything."""
 
 import os
 from collections.abc import Callable
