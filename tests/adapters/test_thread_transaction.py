@@ -1,4 +1,4 @@
-"""Transactions that are interrupted wherever Python looks for signals."""
+"""Transactions that are interrupted wherever Python looks for signals, or ended elsewhere."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -10,6 +10,7 @@ from types import FrameType
 
 import apsw
 import pytest
+from tests.adapters.database_notes import notes
 
 from remembrancer.adapters.sqlite import database as database_module
 from remembrancer.adapters.sqlite import (
@@ -137,3 +138,72 @@ def test_an_interrupt_beside_another_process_keeps_no_lock(tmp_path: Path) -> No
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(write, database).result(10)
         other.close()
+
+
+# -- Ended by another thread than the one that began ---------------------------
+
+
+def close(block: Generator[None]) -> None:
+    block.close()
+
+
+def go_on(block: Generator[None]) -> None:
+    for _ in block:
+        pass
+
+
+def drop(block: Generator[None]) -> None:
+    """Nothing: its last reference goes with the caller's frame."""
+
+
+@EACH_KIND
+@pytest.mark.parametrize("end", [close, go_on, drop])
+@pytest.mark.parametrize("begun_by", ["gone", "alive"])
+def test_a_block_that_another_thread_ends_keeps_no_lock(
+    database: Database, begin: Begin, end: Callable[[Generator[None]], None], begun_by: str
+) -> None:
+    def begun() -> Generator[None]:
+        block = in_block(database, begin)
+        next(block)
+        return block
+
+    with ThreadPoolExecutor(1) as first:
+        blocks = [first.submit(begun).result(10)]
+        if begun_by == "gone":
+            first.shutdown()
+        end(blocks.pop())
+
+        write(database)
+        if begun_by == "alive":
+            first.submit(write, database).result(10)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(write, database).result(10)
+        assert database.scrub()
+    database.pause(0.05)
+    database.resume()
+
+
+def test_what_another_thread_ended_is_committed(database: Database) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        block = in_block(database, Database.write)
+        pool.submit(next, block).result(10)
+
+    go_on(block)
+
+    with Database.open(database.path) as another:
+        assert notes(another) == ["written"]
+
+
+def test_a_joined_block_of_a_transaction_that_is_over_is_refused(database: Database) -> None:
+    with database.write():
+        joined = database.write()
+
+    with pytest.raises(RuntimeError, match="is over"), joined:
+        pass
+
+
+def in_block(database: Database, begin: Begin) -> Generator[None]:
+    with begin(database) as connection:
+        if database.in_write:
+            connection.execute("INSERT OR REPLACE INTO tracking VALUES ('written', 1)")
+        yield

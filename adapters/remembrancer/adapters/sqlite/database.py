@@ -20,7 +20,11 @@ from remembrancer.adapters.sqlite.connection import check_path, connect, exists,
 from remembrancer.adapters.sqlite.heads import Heads
 from remembrancer.adapters.sqlite.scrubbing import scrub
 from remembrancer.adapters.sqlite.thread_state import ThreadState
-from remembrancer.adapters.sqlite.thread_transaction import ReadTransaction, WriteTransaction
+from remembrancer.adapters.sqlite.thread_transaction import (
+    ReadTransaction,
+    Writers,
+    WriteTransaction,
+)
 from remembrancer.adapters.sqlite.translation import translating
 from remembrancer.domain.errors import (
     StoreClosedError,
@@ -210,8 +214,9 @@ class Database:
         mine = self._mine()
         if mine.inside or self._read_only:
             return False
+        writer = self._writers.lock
         try:
-            if not self._writer.acquire(timeout=SCRUB_WAIT_MS / 1000):
+            if not writer.acquire(timeout=SCRUB_WAIT_MS / 1000):
                 return False
             with mine.gate, self._translating():
                 connection = mine.connection
@@ -223,7 +228,7 @@ class Database:
                     connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
         finally:
             try:  # noqa: SIM105 - to suppress takes a function, where an interrupt may be met
-                self._writer.release()
+                writer.release()
             except RuntimeError:
                 pass  # Not had.
 
@@ -281,7 +286,7 @@ class Database:
         self._local = _Local()
         self._threads: WeakSet[ThreadState] = WeakSet()
         self._opening = threading.Lock()
-        self._writer = threading.RLock()
+        self._writers = Writers()
         self._paused: list[ThreadState] = []
 
     def _local_state(self) -> ThreadState | None:
@@ -291,14 +296,11 @@ class Database:
 
     def _mine(self) -> ThreadState:
         # A dozen times in each write, so with as few steps as can be.
+        if self._pid != os.getpid():  # Forked by something that calls no hooks.
+            self.leave_parents_connections()
         if self._closed:
             raise StoreClosedError
         mine = self._local.thread
-        if mine is not None and mine.inside:
-            return mine  # No child's: what begins there begins with nothing, see `_begin_anew`.
-        if self._pid != os.getpid():  # Forked by something that calls no hooks.
-            self.leave_parents_connections()
-            mine = None
         if mine is None:
             return self._opened()
         if mine.immutable and has_log(self.path):
@@ -333,7 +335,7 @@ class Database:
             raise StoreReadOnlyError(store=self._name)
         return WriteTransaction(
             mine,
-            writer=self._writer,
+            writers=self._writers,
             busy_timeout_s=self._busy_timeout_s,
             store=self._name,
         )

@@ -74,7 +74,10 @@ class JoinedWrite:
         self._number = mine.number
 
     def __enter__(self) -> apsw.Connection:
-        return self._mine.connection
+        mine = self._mine
+        if mine.number != self._number:
+            raise RuntimeError("the transaction of this block is over")
+        return mine.connection
 
     def __exit__(
         self,

@@ -8,12 +8,14 @@ An interrupt or a signal's handler may raise wherever Python looks for signals: 
 function, and out of a call of C.  So whatever must be undone is undone without a function of ours
 between, and a block whose end never began is ended with its object, as a generator would be.  When
 it raises out of ``acquire``, the lock may be had or not: so locks are of the kind that knows its
-thread, and that refuses to be released by one that doesn't have it.
+thread, and that refuses to be released by one that doesn't have it.  A block that another thread
+ends, as one that a generator was left in may be, puts new ones in their place.
 """
 
 import time
+from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import apsw
 
@@ -21,11 +23,18 @@ from remembrancer.adapters.sqlite.thread_state import JoinedWrite, ThreadState
 from remembrancer.adapters.sqlite.translation import raise_translated
 from remembrancer.domain.errors import StoreUnavailableError
 
-if TYPE_CHECKING:
-    from threading import RLock
-
 BEGIN_RETRY_S = 0.001
 """How often a writer looks whether another process is done."""
+
+
+class Writers:
+    """The lock that a process's writers hold, one at a time: its threads queue there."""
+
+    __slots__ = ("lock",)
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        """Those that wait for one when another takes its place are told that they have to."""
 
 
 class ReadTransaction:
@@ -72,7 +81,10 @@ class ReadTransaction:
             finally:
                 mine.inside = False
                 mine.number += 1
-                mine.gate.release()
+                try:
+                    mine.gate.release()
+                except RuntimeError:  # The thread that began this has it.
+                    mine.gate = RLock()
         except BaseException as failure:
             raise_translated(failure, store=self._store)
             raise
@@ -87,22 +99,23 @@ class ReadTransaction:
 class WriteTransaction:
     """Committed, durably, when the block ends; rolled back when it raises or is doomed."""
 
-    __slots__ = ("_begun", "_busy_timeout_s", "_mine", "_store", "_writer")
+    __slots__ = ("_begun", "_busy_timeout_s", "_held", "_mine", "_store", "_writers")
 
     def __init__(
-        self, mine: ThreadState, *, writer: "RLock", busy_timeout_s: float, store: str
+        self, mine: ThreadState, *, writers: Writers, busy_timeout_s: float, store: str
     ) -> None:
-        """Hold ``writer`` meanwhile: a process's threads queue there, not polling SQLite."""
+        """Hold the lock of ``writers`` meanwhile: whoever waits for it doesn't poll SQLite."""
         self._begun = False
         self._mine = mine
-        self._writer = writer
+        self._writers = writers
+        self._held = writers.lock
         self._busy_timeout_s = busy_timeout_s
         self._store = store
 
     def __enter__(self) -> apsw.Connection:
         mine = self._mine
         try:
-            if not self._writer.acquire(timeout=self._busy_timeout_s):
+            if not self._held.acquire(timeout=self._busy_timeout_s):
                 self._raise_held()
             mine.gate.acquire()
             self._begin(mine.connection)
@@ -121,7 +134,7 @@ class WriteTransaction:
                     pass  # Not had.
                 finally:
                     try:  # noqa: SIM105 - as above
-                        self._writer.release()
+                        self._held.release()
                     except RuntimeError:
                         pass  # Not had.
             raise_translated(error, store=self._store)
@@ -157,8 +170,13 @@ class WriteTransaction:
             mine.number += 1
             try:
                 mine.gate.release()
+            except RuntimeError:  # The thread that began this has it.
+                mine.gate = RLock()
             finally:
-                self._writer.release()
+                try:
+                    self._held.release()
+                except RuntimeError:  # As above.
+                    self._writers.lock = RLock()
         if error is not None:
             raise_translated(error, store=self._store)
             return
